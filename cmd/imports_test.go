@@ -163,6 +163,7 @@ var picture = map[string][]string{
 	// What only tests import.
 	"cmd/testing/browsertest":    {},
 	"cmd/testing/causetest":      {},
+	"cmd/testing/equal":          {"github.com/google/go-cmp/cmp"},
 	"cmd/testing/collectivetest": {"engine/collective", "engine/device"},
 	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/kernels"},
 	"cmd/testing/fatal":          {},

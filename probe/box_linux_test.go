@@ -125,9 +125,7 @@ func TestAProgramWithoutABoxGoesOn(t *testing.T) {
 			if got := strings.Count(log.String(), "no black box"); got != min(1, len(test.want)) {
 				t.Errorf("the log is %q", &log)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, p.Close())
 			left, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Path()), ".*"))
 			if len(left) > 0 {
 				t.Errorf("left: %q", left)
@@ -159,9 +157,7 @@ func TestABoxThatIsCutShortEndsNothing(t *testing.T) {
 			if want := path + " was cut short by another program"; got != "" || !strings.Contains(err.Error(), want) {
 				t.Errorf("the box is %q, %v; want none and %q", got, err, want)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, p.Close())
 			if got := strings.Count(log.String(), "no black box"); got != 1 {
 				t.Errorf("it was said %d times, want once: %s", got, &log)
 			}
@@ -231,9 +227,7 @@ func TestArgumentsAreLeftOutWhereTheEnvironmentSaysSo(t *testing.T) {
 		if all := strings.Contains(want, "secret"); err != nil || bytes.Contains(text, []byte("secret-of-the-job")) != all {
 			t.Errorf("%q: the argument is in the box: %v, %v", setting, !all, err)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, p.Close())
 	}
 }
 

@@ -246,9 +246,7 @@ func TestAThousandConnectsAndFiftyViewersLeaveNothingBehind(t *testing.T) {
 	fiftyViewers(t, probe)
 	close(stop)
 	running.Wait()
-	if err := probe.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, probe.Close())
 	probetest.Eventually(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
 	probetest.Eventually(t, "files to be closed", func() bool { return openFiles(t) <= files })
 }

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -56,7 +55,5 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 		},
 		Gauges: []trace.Gauge{gauge},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("info (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "info", want, got)
 }

@@ -3,8 +3,7 @@ package probe
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -37,16 +36,12 @@ func TestLayersComeAFewTimesASecond(t *testing.T) {
 			}
 			early, late := listening(t, onTwo{probetest.New()}, Options{}), listening(t, onTwo{probetest.New()}, Options{})
 			end(early)
-			if diff := cmp.Diff(test.before, measured(t, newClient(t, early, "").stream(t, "?interval=60s"))); diff != "" {
-				t.Errorf("before the viewer came (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "before the viewer came", test.before, measured(t, newClient(t, early, "").stream(t, "?interval=60s")))
 			watching := newClient(t, late, "").stream(t, "?interval=60s")
 			watching.next(t, wire.CountersFrame)
 			end(late)
 			fatal.If(t, late.Close())
-			if diff := cmp.Diff(test.while, measured(t, watching)); diff != "" {
-				t.Errorf("while it watched (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "while it watched", test.while, measured(t, watching))
 		})
 	}
 }

@@ -50,9 +50,7 @@ func TestAClosedProbeStillTakesEvents(t *testing.T) {
 	}
 	probe.Record(0, trace.Event{})
 	probe.Step(trace.Step{})
-	if err := probe.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, probe.Close())
 }
 
 func TestADriverThatDoesNotAnswerHoldsUpNobody(t *testing.T) {

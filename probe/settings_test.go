@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
@@ -184,9 +183,7 @@ func TestAChangeThatWasReplacedBeforeAStepIsRefused(t *testing.T) {
 		got = append(got, fmt.Sprint(e.State, e.Step, " ", e.Reason))
 	}
 	want := []string{"refused 0 change 3 came before a step used it", "applied 1 ", "applied 1 "}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "changes", want, got)
 }
 
 func TestAChangeThatTheProgramTookBackIsRefused(t *testing.T) {
@@ -202,9 +199,7 @@ func TestAChangeThatTheProgramTookBackIsRefused(t *testing.T) {
 		e := probe.change(id + 1)
 		got = append(got, fmt.Sprint(e.State, " ", e.Reason))
 	}
-	if diff := cmp.Diff([]string{"applied ", "applied "}, got); diff != "" {
-		t.Errorf("a step showed both after all (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "a step showed both after all", []string{"applied ", "applied "}, got)
 	c.post(t, "amp", "off")
 	probe.Refuse("out of memory", "amp")
 	if e := probe.change(3); e.State != trace.Refused || e.Reason != "out of memory" {

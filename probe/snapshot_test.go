@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -56,7 +55,5 @@ func checkSnapshot(t *testing.T, text string) {
 	if live[last.Addr] != (last.Kind == trace.Alloc) {
 		t.Errorf("after %v of %x its block is live: %v", last.Kind, last.Addr, live[last.Addr])
 	}
-	if diff := cmp.Diff([]trace.Setting{{Key: "expandable_segments", Value: false}}, got.Settings); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "settings", []trace.Setting{{Key: "expandable_segments", Value: false}}, got.Settings)
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -122,9 +122,7 @@ func TestOpenSeesThroughEveryContainer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, test.content)
 			fatal.If(t, err)
-			if diff := cmp.Diff(want, text(t, got)); diff != "" {
-				t.Errorf("not the trace of the plain pickle (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "not the trace of the plain pickle", want, text(t, got))
 			if got.Info.Container != test.container {
 				t.Errorf("container is %q, want %q", got.Info.Container, test.container)
 			}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -19,9 +19,7 @@ import (
 // changes.
 func wantsAsked(t *testing.T, p *tuitest.Process, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, p.Asked()); diff != "" {
-		t.Errorf("the program was asked for other changes (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the program was asked for other changes", want, p.Asked())
 }
 
 func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {

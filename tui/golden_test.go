@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,8 +13,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -46,9 +47,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v; run the tests with -update to write it", err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got+"\n", "\n")); diff != "" {
-		t.Errorf("screen differs from %s (-want +got):\n%s", path, diff)
-	}
+	equal.Values(t, fmt.Sprintf("screen differs from %s", path), strings.Split(string(want), "\n"), strings.Split(got+"\n", "\n"))
 }
 
 // goldens are how each page is stored: once at each of the two sizes that most

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
@@ -205,9 +205,7 @@ func TestRecordingOpensAtItsEnd(t *testing.T) {
 	recorded.Info.Growing, recorded.Info.Kind = false, "recording"
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
 	d.wants("step 20", "recording")
-	if diff := cmp.Diff(waterfall(live), waterfall(d)); diff != "" {
-		t.Errorf("the waterfall when it ran, and of the recording (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the waterfall when it ran, and of the recording", waterfall(live), waterfall(d))
 }
 
 // TestAWaterfallAtAnyMomentIsExplained scrubs a recording to its peak and to

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
@@ -28,9 +27,7 @@ func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
 		want = append(want, "`"+variableOf(f)+"`")
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the variables in docs/commands.md (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the variables in docs/commands.md", want, got)
 }
 
 func TestAConfigurationFilesStringsAreRead(t *testing.T) {

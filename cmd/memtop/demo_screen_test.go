@@ -26,9 +26,7 @@ func liveness(t *testing.T) {
 	folder, err := os.MkdirTemp("", "memtop")
 	fatal.If(t, err)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, os.RemoveAll(folder))
 	})
 	t.Setenv("XDG_RUNTIME_DIR", folder)
 	t.Setenv("XDG_STATE_HOME", folder)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
@@ -40,9 +42,7 @@ func TestWhyAProcessCannotBeAttachedToIsOneLine(t *testing.T) {
 		"sockets left behind by ended processes: 1 in /b; the next program there removes them",
 		"programs of other users are not listed (alice, bob); root sees them",
 	}
-	if diff := cmp.Diff(want, problems(found)); diff != "" {
-		t.Errorf("the lines (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the lines", want, problems(found))
 }
 
 func TestThereIsAChoiceOfWhatAnswers(t *testing.T) {
@@ -88,12 +88,8 @@ func TestHostsAreNamedWithCommasOrWhiteSpace(t *testing.T) {
 		"a": {"a"}, "a,b": {"a", "b"}, "a\nb\n": {"a", "b"}, "a, b\t,,c": {"a", "b", "c"}, "": nil, " ,\n": nil,
 	} {
 		var got hostList
-		if err := got.Set(text); err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		fatal.If(t, got.Set(text))
+		equal.Values(t, fmt.Sprintf("%q", text), want, got)
 	}
 }
 

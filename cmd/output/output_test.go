@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
@@ -73,9 +72,7 @@ func holds(t *testing.T, folder string, want map[string]string) {
 		fatal.If(t, err)
 		got[e.Name()] = string(content)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the folder's files (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the folder's files", want, got)
 }
 
 func put(t *testing.T, path, content string, mode fs.FileMode) {
@@ -166,9 +163,7 @@ func TestLinksAreFollowed(t *testing.T) {
 			t.Errorf("a link to a file that is there: %v", err)
 		}
 		for name, text := range map[string]string{"first": "replaced", "ahead": "made"} {
-			if err := (File{Path: filepath.Join(folder, name), Overwrite: true}).Write(saying(text)); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, (File{Path: filepath.Join(folder, name), Overwrite: true}).Write(saying(text)))
 			if _, err := os.Readlink(filepath.Join(folder, name)); err != nil {
 				t.Errorf("the link is no more: %v", err)
 			}
@@ -277,9 +272,7 @@ func TestANameThatBecomesALinkIsNotFollowed(t *testing.T) {
 					default:
 					}
 					put(t, name+"1", "mine", 0o644)
-					if err := errors.Join(os.Symlink(precious, name+"2"), os.Rename(name+"1", name), os.Rename(name+"2", name)); err != nil {
-						t.Error(err)
-					}
+					fatal.If(t, errors.Join(os.Symlink(precious, name+"2"), os.Rename(name+"1", name), os.Rename(name+"2", name)))
 				}
 			})
 			for range 400 {
@@ -335,14 +328,10 @@ func TestAFileThatGrowsIsItsWritersAlone(t *testing.T) {
 			t.Errorf("%s: got error %v, want %v", name, err, ErrBusy)
 		}
 	}
-	if err := errors.Join(saying("first")(first), first.Close()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, errors.Join(saying("first")(first), first.Close()))
 	holds(t, folder, map[string]string{"out": "first"})
 	if content, err := io.ReadAll(old); string(content) != "old" {
 		t.Errorf("who reads the file from before reads %q (%v)", content, err)
 	}
-	if err := to.Write(saying("x")); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, to.Write(saying("x")))
 }

@@ -2,11 +2,13 @@ package alloc
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -68,9 +70,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 			want := defaultConfig()
 			want.text = test.text
 			test.want(&want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(config{}, reserve{})); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", test.text, diff)
-			}
+			equal.Values(t, fmt.Sprintf("%q", test.text), want, got, cmp.AllowUnexported(config{}, reserve{}))
 		})
 	}
 }

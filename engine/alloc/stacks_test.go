@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestStacksAreThoseOfTheRuntime asks for the stack of the same place twice,
@@ -72,9 +71,7 @@ func compareStack(t *testing.T, a *Allocator) {
 	if len(want) < maxFrames && len(got) != len(want) {
 		t.Errorf("got %d frames, want %d", len(got), len(want))
 	}
-	if diff := cmp.Diff(want[:n], got[:n]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the result", want[:n], got[:n])
 }
 
 // latestStack returns the stack of the event recorded last.

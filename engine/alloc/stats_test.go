@@ -3,10 +3,9 @@ package alloc
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestCountersMeanWhatPyTorchsDo goes through one life of a block and looks at
@@ -66,9 +65,7 @@ func TestThePeakIsExplained(t *testing.T) {
 			all[c] = n
 		}
 		s := a.Stats()
-		if diff := cmp.Diff(all, s.CategoryAtPeak); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		equal.Values(t, when, all, s.CategoryAtPeak)
 	}
 	weight := malloc(1000, trace.Parameter)
 	scratch := malloc(5000, trace.Workspace)

@@ -169,9 +169,7 @@ func TestAPrivatePoolKeepsItsMemoryUntilItIsReleased(t *testing.T) {
 	if err := a.BeginPool(pool, nil); err == nil {
 		t.Error("a pool that is begun can be begun again")
 	}
-	if err := a.EndPool(pool); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, a.EndPool(pool))
 	a.Free(inside)
 	a.Free(outside)
 	a.EmptyCache()

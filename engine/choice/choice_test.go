@@ -3,8 +3,7 @@ package choice_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/choice"
 )
 
@@ -20,9 +19,7 @@ func TestNamesAreAList(t *testing.T) {
 	if got, want := choice.And(list[:2]), "apple and pear"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if diff := cmp.Diff([]string{"apple", "pear", "plum"}, choice.Names(list)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", []string{"apple", "pear", "plum"}, choice.Names(list))
 	if got, ok := choice.Find(list, "pear"); !ok || got != "pear" {
 		t.Errorf("got %v, %v for a pear", got, ok)
 	}

@@ -117,9 +117,7 @@ func save(t *testing.T, content []byte) string {
 
 func closeTokens(t *testing.T, tokens *Tokens) {
 	t.Helper()
-	if err := tokens.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, tokens.Close())
 }
 
 func FuzzTokenFiles(f *testing.F) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
@@ -116,13 +117,9 @@ func TestTargetsAreTheNextTokens(t *testing.T) {
 	b := Empty(set.Spec(), 1)
 	fatal.If(t, set.Read(2, b.sample(0)))
 	want := []byte("c\x00\x00\x00d\x00\x00\x00e\x00\x00\x00")
-	if diff := cmp.Diff(want, b.Input); diff != "" {
-		t.Errorf("input (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "input", want, b.Input)
 	want = []byte("d\x00\x00\x00e\x00\x00\x00f\x00\x00\x00")
-	if diff := cmp.Diff(want, b.Target); diff != "" {
-		t.Errorf("target (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "target", want, b.Target)
 	if set.Len() != 3 {
 		t.Errorf("%d windows, want 3", set.Len())
 	}

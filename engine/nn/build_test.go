@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParametersStartAsTheReferencesDo(t *testing.T) {
@@ -172,10 +171,6 @@ func TestPartsAreNamedWhereTheyAreMade(t *testing.T) {
 		parameters = append(parameters, p.Name())
 	}
 	nn.Walk(model, func(path string, _ nn.Module) { paths = append(paths, path) })
-	if diff := cmp.Diff([]string{"0.shift", "0.first.weight"}, parameters); diff != "" {
-		t.Errorf("parameters (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"", "0", "0.first", "0.second"}, paths); diff != "" {
-		t.Errorf("modules (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "parameters", []string{"0.shift", "0.first.weight"}, parameters)
+	equal.Values(t, "modules", []string{"", "0", "0.first", "0.second"}, paths)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
@@ -146,9 +147,7 @@ func TestHooksRunInOrder(t *testing.T) {
 				})
 			}
 			run()
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("hooks (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "hooks", test.want, got)
 			remove()
 			onlyGELU()
 			got = nil

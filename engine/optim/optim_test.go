@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
@@ -185,9 +186,7 @@ func TestStateBytesPerParameter(t *testing.T) {
 			for _, state := range o.State() {
 				roles = append(roles, state.Role)
 			}
-			if diff := cmp.Diff(test.roles, roles); diff != "" {
-				t.Errorf("roles (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "roles", test.roles, roles)
 		})
 	}
 }

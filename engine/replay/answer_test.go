@@ -3,12 +3,14 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
@@ -146,9 +148,7 @@ func TestOtherSettingsMeetARequestThatFailed(t *testing.T) {
 				t.Errorf("%+v, again %+v, under other settings %+v", a.Recorded, a.Again, a.Runs[0])
 			}
 			changes := []whatif.Change{{Settings: "expandable_segments:True", Saving: 18 * mib, Certain: true}}
-			if diff := cmp.Diff(changes, a.Changes()); diff != "" {
-				t.Errorf("what would have fit (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "what would have fit", changes, a.Changes())
 		})
 	}
 }
@@ -160,9 +160,7 @@ func TestTheDeviceMayHaveAnotherSize(t *testing.T) {
 		50 * mib: {PeakReserved: 40 * mib, PeakAllocated: 36 * mib, OOM: true, OOMEvent: 7, Ends: true},
 	} {
 		a := ask(t, whatif.Question{Trace: tr, Settings: []string{""}, Memory: memory})
-		if diff := cmp.Diff(want, a.Runs[0]); diff != "" {
-			t.Errorf("with %d bytes (-want +got):\n%s", memory, diff)
-		}
+		equal.Values(t, fmt.Sprintf("with %d bytes", memory), want, a.Runs[0])
 	}
 }
 

@@ -37,9 +37,7 @@ func forEachShared(t *testing.T, do func(t *testing.T, name string, tr *trace.Tr
 		for i := range tr.Devices {
 			t.Run(name, func(t *testing.T) { do(t, name, tr, &tr.Devices[i]) })
 		}
-		if err := source.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, source.Close())
 	}
 }
 

@@ -2,13 +2,13 @@ package tensor_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
@@ -36,9 +36,7 @@ func lazyGPU(t *testing.T) *tensor.Device {
 	fatal.If(t, err)
 	t.Cleanup(func() {
 		memory.EmptyCache()
-		if err := machine.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, machine.Close())
 		if left := driver.Left(); left != nil {
 			t.Errorf("left in the driver: %v", left)
 		}
@@ -162,9 +160,7 @@ func TestTensorsGoFromDeviceToDevice(t *testing.T) {
 	for _, d := range []*tensor.Device{b, b.Host(), b.Host(), a.Host(), a} {
 		at = at.To(d)
 		defer at.Release()
-		if diff := cmp.Diff([]float64{0, 3, 1, 4, 2, 5}, at.Floats()); diff != "" {
-			t.Errorf("on %s (-want +got):\n%s", d.Name(), diff)
-		}
+		equal.Values(t, fmt.Sprintf("on %s", d.Name()), []float64{0, 3, 1, 4, 2, 5}, at.Floats())
 		if label := at.Storage().Label(); at.Device() != d || label.Category != trace.Gradient || label.Layer != "h.0" || label.Role != "grad" {
 			t.Errorf("it is on %s with the label %+v, want %s and the label that it had", at.Device().Name(), label, d.Name())
 		}

@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
@@ -75,9 +77,7 @@ func TestViewsShowTheRightElements(t *testing.T) {
 			defer x.Release()
 			v := test.view(x)
 			defer v.Release()
-			if diff := cmp.Diff(test.want, v.Floats()); diff != "" {
-				t.Errorf("elements of %v (-want +got):\n%s", v, diff)
-			}
+			equal.Values(t, fmt.Sprintf("elements of %v", v), test.want, v.Floats())
 			if v.Storage() != x.Storage() {
 				t.Error("the view has memory of its own")
 			}
@@ -225,9 +225,7 @@ func TestALostStorageIsReported(t *testing.T) {
 	machine, err := cpu.Open(cpu.Options{Capacity: 32 << 20})
 	fatal.If(t, err)
 	t.Cleanup(func() {
-		if err := machine.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, machine.Close())
 	})
 	memory, err := alloc.New(machine.Memory, alloc.Options{})
 	fatal.If(t, err)

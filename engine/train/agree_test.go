@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/device"
@@ -182,9 +183,7 @@ func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
 			r.steps(t, 1)
 			set(t, r.trainers[1], test.key+"="+test.value)
 			r.steps(t, 2)
-			if diff := cmp.Diff([3][]string{1: {test.want}}, r.refused); diff != "" {
-				t.Errorf("refused (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "refused", [3][]string{1: {test.want}}, r.refused)
 			for rank, trainer := range r.trainers {
 				if s := trainer.Settings(); s.Values()[test.key] != "none" {
 					t.Errorf("rank %d goes on with %s=%s", rank, test.key, s.Values()[test.key])
@@ -208,9 +207,7 @@ func TestChangesInTwoRanksHoldOneAfterTheOther(t *testing.T) {
 	set(t, r.trainers[0], "checkpoint=block")
 	set(t, r.trainers[1], "lr=0.002")
 	for rank, got := range r.steps(t, 5) {
-		if diff := cmp.Diff([]string{"none", "block", "block", "sqrt", "sqrt"}, got); diff != "" {
-			t.Errorf("rank %d (-want +got):\n%s", rank, diff)
-		}
+		equal.Values(t, fmt.Sprintf("rank %d", rank), []string{"none", "block", "block", "sqrt", "sqrt"}, got)
 		if got := r.trainers[rank].Settings().LR; got != 0.002 {
 			t.Errorf("rank %d has a rate of %v", rank, got)
 		}

@@ -7,13 +7,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3, and
@@ -151,9 +150,7 @@ func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
 		if k.key == "optimizer" {
 			want = nil // its own rate is not chosen either
 		}
-		if diff := cmp.Diff(want, s.Chosen()); diff != "" {
-			t.Errorf("%s=%s (-want +got):\n%s", k.key, value, diff)
-		}
+		equal.Values(t, fmt.Sprintf("%s=%s", k.key, value), want, s.Chosen())
 	}
 }
 
@@ -204,9 +201,7 @@ func TestStepsAndChangesAreEvents(t *testing.T) {
 		"setting_changed 3 checkpoint=block", "setting_changed 3 optimizer=lion", "setting_changed 3 lr=0.0001", "setting_changed 3 action=empty-cache",
 		"step_end 3 ",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the result", want, got)
 	if problems := tracetest.Check(snapshot); problems.Count > 0 {
 		t.Errorf("%d problems: %v", problems.Count, problems.First)
 	}

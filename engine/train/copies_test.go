@@ -121,9 +121,7 @@ func idle(t *testing.T, s Settings, build func(nn.Builder) nn.Module) (*Trainer,
 	t.Cleanup(func() { // after the trainer
 		nn.Close(model)
 		memory.EmptyCache()
-		if err := machine.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, machine.Close())
 	})
 	return b.trainer(t, s, nil), driver, waits
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/autograd"
@@ -16,8 +17,6 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // together trains in a number of ranks within one process, each on its part of
@@ -143,9 +142,7 @@ func TestAllRanksHearThatOneIsToEnd(t *testing.T) {
 			heard[rank] = e.Step
 		}
 	})
-	if diff := cmp.Diff([]int64{2, 2}, heard); diff != "" {
-		t.Errorf("the steps after which ranks heard of it (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the steps after which ranks heard of it", []int64{2, 2}, heard)
 }
 
 // TestRanksTakeTheMemoryThatWasPredicted compares every stage with its rehearsal,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -26,9 +27,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 	for _, v := range s.Settings {
 		keys = append(keys, v.Key)
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(Keys())), keys); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "settings", slices.Sorted(slices.Values(Keys())), keys)
 	for _, want := range values("accumulate=2 micro_batch=4 lr=0.001 memory_budget=none") {
 		if !slices.Contains(s.Settings, want) {
 			t.Errorf("settings %v, want %v among them", s.Settings, want)

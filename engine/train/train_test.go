@@ -49,9 +49,7 @@ func newBenchOf(t testing.TB, capacity int64, dtype device.DType, g nn.GPTConfig
 		if h := d.HostMemory(); h != nil && h.Stats().RequestedBytes.All.Current != 0 {
 			t.Errorf("%d bytes are still on the host at the end", h.Stats().RequestedBytes.All.Current)
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, c.Close())
 	}
 	t.Cleanup(func() { b.close() })
 	return b

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
@@ -89,9 +88,7 @@ func TestAssignFindsNamesOfOthers(t *testing.T) {
 			for name, want := range map[string][]float64{
 				"wte.weight": {1, 2, 3, 4}, "h.0.attn.proj.weight": test.proj, "h.0.attn.qkv.weight": test.qkv,
 			} {
-				if diff := cmp.Diff(want, parameters[name].Data().Floats()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", name, diff)
-				}
+				equal.Values(t, name, want, parameters[name].Data().Floats())
 			}
 		})
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
@@ -38,9 +37,7 @@ func TestReadWhatPyTorchWrote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(filepath.Join("testdata", name))
 			fatal.If(t, err)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the result", want, got)
 		})
 	}
 }

@@ -3,8 +3,7 @@ package attach
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -35,9 +34,7 @@ func TestRanksOfOneJobAreOneChoice(t *testing.T) {
 			for _, p := range Choices(test.all) {
 				got = append(got, p.PID)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			equal.Values(t, "the result", test.want, got)
 		})
 	}
 }

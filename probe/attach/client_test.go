@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
@@ -70,9 +69,7 @@ func TestAClientFollowsAProgram(t *testing.T) {
 		return now.Devices[0].Events.Len() == probetest.Slots && len(now.Steps) == 1
 	})
 	want := &trace.Trace{Devices: []trace.Device{{Final: p.State(0, func() {})}}}
-	if diff := cmp.Diff(taken(want), taken(got)); diff != "" {
-		t.Errorf("taken slots (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "taken slots", taken(want), taken(got))
 	if len(taken(first)) != 40 {
 		t.Error("a trace that was handed out has changed")
 	}
@@ -220,9 +217,7 @@ func TestWhatTheRingHoldsIsNotLostWithAConnection(t *testing.T) {
 		t.Errorf("%d events, gaps %+v and notices %q, want all %d and none", got, back.Live.Gaps, back.Notices, 100+missed)
 	}
 	want := &trace.Trace{Devices: []trace.Device{{Final: p.State(0, func() {})}}}
-	if diff := cmp.Diff(taken(want), taken(back)); diff != "" {
-		t.Errorf("taken slots (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "taken slots", taken(want), taken(back))
 }
 
 func TestAConnectionThatIsLostIsMadeAgainAndShowsAsAGap(t *testing.T) {

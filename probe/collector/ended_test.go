@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/blackbox"
@@ -15,26 +16,18 @@ import (
 // program that runs, of one that never finished it, or of what is no box.
 func TestProgramsThatEndedHaveATime(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o700))
 	t.Setenv(protocol.BlackBoxVariable, folder)
 	t.Setenv("MEMTOP_DIR", t.TempDir())
 	now := time.Now().Truncate(time.Second)
 	for name, alive := range map[string]time.Time{"42-7.box": now, "41-7.box": now.Add(-time.Hour), ".43-7.box": now, "notes.box": now} {
 		data := make([]byte, blackbox.LeastSize)
 		w, err := blackbox.NewWriter(data, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		w.Alive(alive.UnixMicro())
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, now.Add(-2*time.Hour), now.Add(-2*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, data, 0o600))
+		fatal.If(t, os.Chtimes(path, now.Add(-2*time.Hour), now.Add(-2*time.Hour)))
 	}
 	family := ended()
 	for i := 1; i < len(family.Samples); i++ {

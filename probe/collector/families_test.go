@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
@@ -34,9 +36,7 @@ func written(t *testing.T, families []exposition.Family) map[string]float64 {
 	var samples map[string]float64
 	for _, f := range []exposition.Format{exposition.OpenMetrics, exposition.Text} {
 		var text strings.Builder
-		if err := exposition.Write(&text, f, families); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, exposition.Write(&text, f, families))
 		parsed, err := metricstest.Parse(f, text.String())
 		if err != nil {
 			t.Fatalf("%v in\n%.2000s", err, text.String())
@@ -252,9 +252,7 @@ func TestPromtoolAcceptsWhatIsMerged(t *testing.T) {
 	down := program(3, 1)
 	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
 	var text strings.Builder
-	if err := exposition.Write(&text, exposition.Text, New(nil).families([]attach.Process{program(1, 2), program(2, 1), down})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, exposition.Write(&text, exposition.Text, New(nil).families([]attach.Process{program(1, 2), program(2, 1), down})))
 	check := exec.CommandContext(t.Context(), path, "check", "metrics")
 	check.Stdin = strings.NewReader(text.String())
 	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
@@ -271,7 +269,5 @@ func TestTheCachesOfServersAreListed(t *testing.T) {
 			found[name] = value
 		}
 	}
-	if diff := cmp.Diff(map[string]float64{`memtop_kv_cache_used_ratio{command="memtrain",device="1",pid="1",user="alice"}`: 0.25}, found); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", map[string]float64{`memtop_kv_cache_used_ratio{command="memtrain",device="1",pid="1",user="alice"}`: 0.25}, found)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/probe/protocol"
 )
@@ -41,9 +42,7 @@ func TestTheRulesPassTheirTests(t *testing.T) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(examples, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(text)
 }
 
@@ -89,9 +88,7 @@ func expressions(t *testing.T) []string {
 		Panels      []struct{ Targets []query }
 		Annotations struct{ List []query }
 	}
-	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(read(t, "dashboard.json")), &dashboard))
 	var all []string
 	for _, q := range dashboard.Annotations.List {
 		all = append(all, q.Expr)
@@ -112,15 +109,11 @@ func TestPrometheusParsesTheDashboardsQueries(t *testing.T) {
 	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")
 	for i, expr := range expressions(t) {
 		quoted, err := json.Marshal(expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		fmt.Fprintf(&rules, "  - {record: q%d, expr: %s}\n", i, quoted)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "queries.yml"), []byte(rules.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "queries.yml"), []byte(rules.String()), 0o600))
 	if said, err := promtool(t, dir, "check", "rules", "queries.yml"); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
@@ -35,15 +36,11 @@ func pretending(t *testing.T, handler http.HandlerFunc) {
 	const start = 19 // counted from behind the command
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	folder, err := os.MkdirTemp("", "mt") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	t.Setenv("MEMTOP_DIR", folder)
 	l, err := net.Listen("unix", filepath.Join(folder, fmt.Sprintf("%d-%s.sock", os.Getpid(), fields[start])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	server := &http.Server{Handler: handler} //nolint:gosec // the only client is ours
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }() // it ends with the server
@@ -172,9 +169,7 @@ func TestWhatIsNoScrapeIsRefused(t *testing.T) {
 func serving(t *testing.T) (address string, end func() error) {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1) // written once
 	go func() { done <- New(nil).Serve(ctx, l) }()
@@ -186,9 +181,7 @@ func TestServingEndsCleanly(t *testing.T) {
 	pretending(t, func(_ http.ResponseWriter, r *http.Request) { asked <- struct{}{}; <-r.Context().Done() })
 	address, end := serving(t)
 	c, err := net.Dial("unix", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = c.Close() }()
 	if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -236,15 +229,11 @@ func TestWhoAsksNothingHoldsNoPlace(t *testing.T) {
 					t.Fatalf("got %s", answer.Status)
 				}
 			}
-			if err := first.SetReadDeadline(time.Now().Add(readTimeout / 2)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, first.SetReadDeadline(time.Now().Add(readTimeout/2)))
 			if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("nobody has given way")
 			}
-			if err := end(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, end())
 		})
 	}
 }
@@ -270,18 +259,14 @@ func TestWhereAllPlacesAskIsNoPlace(t *testing.T) {
 			t.Fatalf("got %s", answer.Status)
 		}
 	}
-	if err := end(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, end())
 }
 
 // saying connects to a server and says something.
 func saying(t *testing.T, address, request string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("unix", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)

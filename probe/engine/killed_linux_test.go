@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/killtest"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/alloc"
@@ -184,15 +185,11 @@ func killOne(t *testing.T, size int) (lost, ahead bool) {
 	t.Helper()
 	folder := memoryFolder(t)
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c := exec.CommandContext(t.Context(), program)
 	c.Env = append(os.Environ(), killedVariable+"="+folder, "MEMTOP_TEST_BOX_SIZE="+strconv.Itoa(size))
 	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Start())
 	var boxes []string
 	probetest.Eventually(t, "a black box", func() bool {
 		boxes, _ = filepath.Glob(filepath.Join(folder, "[0-9]*.box"))
@@ -204,9 +201,7 @@ func killOne(t *testing.T, size int) (lost, ahead bool) {
 	}
 	_ = c.Wait() // it was killed
 	l, err := openLedger(filepath.Join(folder, "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	source, err := snapshots.Open(t.Context(), boxes[0], snapshots.Options{})
 	if err != nil {
 		t.Fatal("the box does not open: ", err)
@@ -262,9 +257,7 @@ func addUp(s *trace.State) (requested, reserved int64) {
 func memoryFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/dev/shm", "memtop-test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	return folder
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
@@ -25,14 +26,10 @@ func (h *host) MemInfo() (free, total int64) { return 1 << 40, 1 << 40 }
 func fragmented(t testing.TB, blocks int) *alloc.Allocator {
 	t.Helper()
 	a, err := alloc.New(&host{next: 1 << 40}, alloc.Options{Limit: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range blocks {
 		b, err := a.Alloc(int64(1000+i), 0, alloc.Tag{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if i%3 == 0 {
 			a.Free(b)
 		}
@@ -61,21 +58,15 @@ func TestTotalsAreWhatTheStateAddsUpTo(t *testing.T) {
 func BenchmarkInfo(b *testing.B) {
 	a := fragmented(b, 50_000)
 	p, err := probe.Listen(b.Context(), probe.Options{Path: filepath.Join(b.TempDir(), "probe", "a"), Ring: 1}, Source(a))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	b.Cleanup(func() { _ = p.Close() })
 	teller, err := attach.Here.Teller(b.Context(), p.Path())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer teller.Close()
 	for b.Loop() {
 		for range 4 { // more than the ring keeps: what was told before is old
 			one, err := a.Alloc(512, 0, alloc.Tag{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			a.Free(one)
 		}
 		if _, err := teller.Info(b.Context()); err != nil {

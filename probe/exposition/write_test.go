@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/exposition"
 )
@@ -65,12 +65,8 @@ memtop_loss{pid="2"} NaN
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
-			if err := exposition.Write(&text, test.format, sampleFamilies); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, text.String()); diff != "" {
-				t.Errorf("the text (-want +got):\n%s", diff)
-			}
+			fatal.If(t, exposition.Write(&text, test.format, sampleFamilies))
+			equal.Values(t, "the text", test.want, text.String())
 			if _, err := metricstest.Parse(test.format, text.String()); err != nil {
 				t.Error(err)
 			}
@@ -84,9 +80,7 @@ func TestPromtoolAcceptsTheText(t *testing.T) {
 		t.Skip("promtool, which comes with Prometheus, is not installed")
 	}
 	var text strings.Builder
-	if err := exposition.Write(&text, exposition.Text, sampleFamilies); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, exposition.Write(&text, exposition.Text, sampleFamilies))
 	check := exec.CommandContext(t.Context(), path, "check", "metrics")
 	check.Stdin = strings.NewReader(text.String())
 	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {

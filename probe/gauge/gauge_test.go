@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/hostmemory"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -94,9 +95,7 @@ func TestADeviceIsFoundAmongTheCards(t *testing.T) {
 			for _, g := range gauges {
 				totals = append(totals, g.Total/gib)
 			}
-			if diff := cmp.Diff(test.want, totals); diff != "" {
-				t.Errorf("the cards' memory (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the cards' memory", test.want, totals)
 		})
 	}
 }
@@ -143,9 +142,7 @@ func TestMemoryIsDividedAmongProcesses(t *testing.T) {
 			m := box("H200")
 			m.list[0].users = test.users
 			got, err := (&Reader{library: m}).Read(Program{PID: 7, Devices: []int{0}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := []trace.Gauge{{
 				Total: 80 * gib, Used: 10 * gib, Process: test.process, Others: test.others,
 				Utilisation: 50, Temperature: 40, Power: unknown,
@@ -155,9 +152,7 @@ func TestMemoryIsDividedAmongProcesses(t *testing.T) {
 					want[0].Users = append(want[0].Users, trace.User{PID: u.pid, Bytes: u.bytes})
 				}
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(trace.Gauge{}, "Time"), uncommanded); diff != "" {
-				t.Errorf("the gauge (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the gauge", want, got, cmpopts.IgnoreFields(trace.Gauge{}, "Time"), uncommanded)
 		})
 	}
 }
@@ -173,15 +168,11 @@ func TestTheDriverAnswersOrSaysWhyNot(t *testing.T) {
 		t.Skipf("no driver to ask: %v", err)
 	}
 	cards, err := r.library.cards()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range cards {
 		if c.total <= 0 || c.used < 0 || c.used > c.total || c.uuid == "" || c.bus == "" {
 			t.Errorf("a card that makes no sense: %+v", c)
 		}
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, r.Close())
 }

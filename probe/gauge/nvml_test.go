@@ -12,8 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -121,9 +120,7 @@ func TestTheDriversLibraryIsRead(t *testing.T) {
 			for i := range got.Gauges {
 				got.Gauges[i].Time = 0
 			}
-			if diff := cmp.Diff(test.want, ofTheMachine(t, got.Gauges), uncommanded); diff != "" {
-				t.Errorf("the gauges (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the gauges", test.want, ofTheMachine(t, got.Gauges), uncommanded)
 			if fmt.Sprint(got.Users) != fmt.Sprint(test.users) {
 				t.Errorf("the processes are %v, want %v", got.Users, test.users)
 			}

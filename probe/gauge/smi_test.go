@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -56,9 +56,7 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 			if text := errorText(err); test.reason == "" && text != "" || !strings.Contains(text, test.reason) {
 				t.Errorf("the reason is %q, want %q", text, test.reason)
 			}
-			if diff := cmp.Diff(test.want, ofTheMachine(t, got), cmpopts.IgnoreFields(trace.Gauge{}, "Time"), uncommanded); diff != "" {
-				t.Errorf("the gauges (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the gauges", test.want, ofTheMachine(t, got), cmpopts.IgnoreFields(trace.Gauge{}, "Time"), uncommanded)
 		})
 	}
 }

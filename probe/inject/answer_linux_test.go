@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -35,13 +37,9 @@ func TestAnswersAreTakenFromAnAttacker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, err := os.OpenRoot(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			answer := filepath.Join(folder.Name(), "answer")
-			if err := os.WriteFile(answer, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(answer, nil, 0o600))
 			if replace(answer) != nil && (os.Remove(answer) != nil || replace(answer) != nil) {
 				t.Fatal("it cannot be replaced")
 			}
@@ -62,9 +60,7 @@ func interpreted(t *testing.T, script string) error {
 		t.Fatal(err)
 	}
 	program, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer program.Close()
 	return (&task{PID: os.Getpid(), Name: "process 1", executable: program}).remote(t.Context(), "script")
 }
@@ -80,21 +76,15 @@ func TestWhatAnInterpreterStartsEndsWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			open := filepath.Join(t.TempDir(), "open")
-			if err := unix.Mkfifo(open, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, unix.Mkfifo(open, 0o600))
 			closes, err := os.OpenFile(open, os.O_RDONLY|unix.O_NONBLOCK, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer closes.Close()
 			err = interpreted(t, "exec 9>"+open+"; sleep 1000 & "+test.leaves)
 			if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
-			if err := closes.SetReadDeadline(time.Now().Add(deadline)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, closes.SetReadDeadline(time.Now().Add(deadline)))
 			if _, err := io.ReadAll(closes); err != nil {
 				t.Errorf("what it has started goes on: %v", err)
 			}

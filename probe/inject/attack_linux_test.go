@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
@@ -47,9 +48,7 @@ func TestNothingOfAnothersRunsWithRootsRights(t *testing.T) {
 			}
 			t.Setenv("SECRET_OF_ROOT", "1")
 			secret, err := unix.Open(stage(t, 0), unix.O_RDONLY, 0) // as a shell hands files on
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			t.Cleanup(func() { _ = unix.Close(secret) })
 			as := &syscall.Credential{Uid: test.starts, Gid: test.starts}
 			put := cell(t)
@@ -67,9 +66,7 @@ func TestNothingOfAnothersRunsWithRootsRights(t *testing.T) {
 func cell(t *testing.T) (put func(pid int)) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var groups []string
 	for _, controllers := range []string{"devices", ""} {
 		top, err := groupFolder(mounts, controllers, "/")
@@ -99,9 +96,7 @@ func cell(t *testing.T) (put func(pid int)) {
 		for _, group := range groups {
 			err = errors.Join(err, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 }
 
@@ -198,9 +193,7 @@ func read(t *testing.T, folder, name string) string {
 func bounding(t *testing.T, portrayal string) uint64 {
 	t.Helper()
 	set, err := strconv.ParseUint(said(portrayal, "CapBnd"), 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return set
 }
 
@@ -234,22 +227,16 @@ func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
 	t.Parallel()
 	folder := stage(t, attacker)
 	p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: attacker, Gid: attacker}))
-	if err := os.WriteFile(filepath.Join(folder, "holds"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(folder, "holds"), nil, 0o600))
 	if err := os.Chmod(folder, 0o777); err != nil { //nolint:gosec // another user writes into it
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(&order{Task: *p.task(), PID: p.program.PID, Rights: p.rights})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	helper := exec.CommandContext(t.Context(), "/proc/self/exe")
 	helper.Args, helper.Env = []string{becomes}, append(standard, orderVariable+"="+string(text))
 	input, err := helper.StdinPipe()
-	if err := errors.Join(err, helper.Start()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(err, helper.Start()))
 	t.Cleanup(func() { _ = helper.Process.Kill(); _ = helper.Wait() })
 	var held string
 	probetest.Eventually(t, "the interpreter", func() bool {
@@ -261,15 +248,11 @@ func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
 	for _, pid := range []string{said(held, "Pid"), said(held, "PPid"), strconv.Itoa(helper.Process.Pid)} {
 		n, _ := strconv.Atoi(pid)
 		fd, err := unix.PidfdOpen(n, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); _ = unix.Close(fd) })
 		helpers = append(helpers, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}) //nolint:gosec // files have small numbers
 	}
-	if err := input.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, input.Close())
 	for i, who := range []string{"the interpreter", "the process with the program's identity", "the one with root's"} {
 		n, err := 0, error(unix.EINTR)
 		for errors.Is(err, unix.EINTR) {
@@ -284,9 +267,7 @@ func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
 // TestTheCopyInMemoryCannotBeChanged is about a container's root, who can open it.
 func TestTheCopyInMemoryCannotBeChanged(t *testing.T) {
 	fd, err := inMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = unix.Close(int(fd)) }()
 	if _, err := unix.Pwrite(int(fd), []byte("#!"), 0); !errors.Is(err, unix.EPERM) {
 		t.Errorf("writing gives %v", err)
@@ -311,9 +292,7 @@ func TestFoldersOfRootAreLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := stage(t, attacker)
 			roots := filepath.Join(stage(t, 0), "roots")
-			if err := os.Mkdir(roots, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Mkdir(roots, 0o755))
 			before := inode(t, roots)
 			path, rounds := place(t, folder, roots), 1
 			if filepath.Base(path) == "swapped" {
@@ -339,9 +318,7 @@ func TestFoldersOfRootAreLeftAlone(t *testing.T) {
 func link(t *testing.T, folder, roots string) string {
 	t.Helper()
 	path := filepath.Join(folder, "link")
-	if err := os.Symlink(roots, path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(roots, path))
 	return path
 }
 
@@ -365,8 +342,6 @@ func inode(t *testing.T, path string) state {
 	t.Helper()
 	var stat unix.Stat_t
 	entries, err := os.ReadDir(path)
-	if err := errors.Join(err, unix.Lstat(path, &stat)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(err, unix.Lstat(path, &stat)))
 	return state{stat.Uid, stat.Gid, stat.Mode, len(entries), time.Unix(stat.Ctim.Unix())}
 }

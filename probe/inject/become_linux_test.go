@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,9 +27,7 @@ func TestRootBringsTheAgentIntoProgramsOfOthers(t *testing.T) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: test.starts, Gid: test.starts}}
 			r := started(t, cmd)
 			p := planFor(t, playing(t, cmd.Process.Pid, words[len(words)-3]))
-			if err := p.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, p.Start(t.Context()))
 			r.until("agent __main__")
 			var stat unix.Stat_t
 			if err := unix.Stat(sockets, &stat); err != nil || stat.Uid != test.owner || stat.Mode&0o777 != 0o700 {

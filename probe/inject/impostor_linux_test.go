@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/sensor"
 )
@@ -147,26 +148,20 @@ func stage(t *testing.T, owner int) string {
 		t.Skip("it starts many programs, each of which waits a second under the race detector")
 	}
 	folder, err := os.MkdirTemp("", "memtop-attack-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		_ = os.RemoveAll(folder)
 		_ = os.RemoveAll(fmt.Sprintf("/tmp/memtop-%d", attacker)) // where it has its sockets if not here
 	})
 	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	err = errors.Join(
 		os.Chmod(folder, 0o755), os.Chown(folder, owner, owner),
 		os.WriteFile(filepath.Join(folder, "python3.14"), program, 0o700), os.Chown(filepath.Join(folder, "python3.14"), owner, owner),
 		os.Link(filepath.Join(folder, "python3.14"), filepath.Join(folder, "gdb")),
 		os.WriteFile(filepath.Join(folder, "libtorch_cpu.so"), make([]byte, 4096), 0o644),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return folder
 }
 
@@ -190,16 +185,10 @@ func play(t *testing.T, as *syscall.Credential, environment []string, words ...s
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() { _ = input.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	if line, _ := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
 		t.Skipf("%s does not run here: %q", strings.Join(words, " "), line)
@@ -211,9 +200,7 @@ func play(t *testing.T, as *syscall.Credential, environment []string, words ...s
 func playing(t *testing.T, pid int, program string) int {
 	t.Helper()
 	want, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for {
 		if got, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && os.SameFile(got, want) {
 			return pid

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // deadline is for what takes a moment on a machine that is not busy.
@@ -74,16 +76,10 @@ func started(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	r := &running{t, cmd, input, bufio.NewScanner(output)}
 	r.until("ready")
@@ -152,9 +148,7 @@ func TestTheAgentIsBroughtIn(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
 				began := time.Now()
-				if err := p.Start(ctx); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, p.Start(ctx))
 				t.Logf("%s: %v", p.How(), time.Since(began))
 				r.until("agent __main__")
 				entries, err := os.ReadDir(filepath.Join(p.program.Root, p.program.Folders[0]))
@@ -207,20 +201,14 @@ func TestKillingADebuggerLeavesTheProgramRunning(t *testing.T) {
 	gdb := exec.CommandContext(ctx, p.debugger, inThenSleep(p.task().gdbArguments("pass"))...)
 	gdb.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := gdb.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gdb.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, gdb.Start())
 	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "in"; {
 	}
 	if _, err := NewPlan(r.cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), "is being debugged by process") {
 		t.Errorf("while a debugger is in it: %v", err)
 	}
-	if err := syscall.Kill(-gdb.Process.Pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(-gdb.Process.Pid, syscall.SIGKILL))
 	_ = gdb.Wait() // it was killed
 	p.task().letGo()
 	r.goesOn()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/attach"
 )
@@ -21,14 +22,10 @@ func BenchmarkAsk(b *testing.B) {
 		p.Finish(listening(b, path, i%3, p))
 		r := newRank(member(b, path))
 		teller, err := r.member.Machine.Teller(b.Context(), path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		ranks, tellers = append(ranks, r), append(tellers, teller)
 	}
 	for i := 0; b.Loop(); i++ {
-		if err := ranks[i%64].once(b.Context(), tellers[i%64]); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, ranks[i%64].once(b.Context(), tellers[i%64]))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
@@ -160,9 +161,7 @@ func TestAChangeThatARankRefusesAtItsStepIsTakenBackInTheOthers(t *testing.T) {
 	}()
 	probetest.Eventually(t, "the change", func() bool { return f.amps(t) == "bf16 bf16" })
 	programs[0].Finish(probes[0])
-	if err := programs[1].Set("amp", "off"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, programs[1].Set("amp", "off"))
 	probes[1].Refuse("no memory for it", "amp")
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "rank 1 refused: no memory for it") {
 		t.Errorf("the error is %v", err)

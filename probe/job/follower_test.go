@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
@@ -23,9 +24,7 @@ func listening(t testing.TB, path string, number int, p *probetest.Program) *pro
 		Path: path, Control: p, Rank: &trace.Rank{Job: "job", Rank: number, World: 3},
 		Gauge: func() []trace.Gauge { return []trace.Gauge{{Total: 1 << 20, Others: 1 << 10}} },
 	}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -34,14 +33,10 @@ func listening(t testing.TB, path string, number int, p *probetest.Program) *pro
 func member(t testing.TB, path string) Member {
 	t.Helper()
 	teller, err := attach.Here.Teller(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer teller.Close()
 	info, err := teller.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return Member{attach.Here, attach.Process{Socket: path, Info: info}}
 }
 
@@ -75,9 +70,7 @@ func TestAllRanksAreFollowedAndOneThatEndsComesBack(t *testing.T) {
 	until(t, f, "what rank 1 allocated since", 1, func(r *ranks.Row) bool {
 		return r.Allocated == 7*probetest.Block && r.Step == 1 && r.StepDuration == int64(time.Millisecond) && r.Settings["amp"] == "off"
 	})
-	if err := probes[2].Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, probes[2].Close())
 	until(t, f, "the end of rank 2", 2, func(r *ranks.Row) bool {
 		return strings.HasPrefix(r.Problem, "ended") && r.Allocated == 4*probetest.Block
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/attach"
@@ -64,9 +65,7 @@ func TestRanksThatWereNeverLookedAtAreWatchedForAChange(t *testing.T) {
 		p, err := probe.Listen(t.Context(), probe.Options{
 			Path: path, Control: s, Rank: &trace.Rank{Job: "job", Rank: number, World: 2},
 		}, s.Program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = p.Close() })
 		go func() { s.train(ctx, t, p); done <- struct{}{} }()
 		members = append(members, member(t, path))

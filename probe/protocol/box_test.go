@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/blackbox"
 )
@@ -16,27 +17,19 @@ func writeBox(t *testing.T, folder, name string, alive time.Time) string {
 	t.Helper()
 	data := make([]byte, blackbox.LeastSize)
 	w, err := blackbox.NewWriter(data, []int{0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.Alive(alive.UnixMicro())
 	path := filepath.Join(folder, name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, data, 0o600))
 	old := alive.Add(-48 * time.Hour) // a mapped file's time is that of its making
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chtimes(path, old, old))
 	return path
 }
 
 func boxNames(t *testing.T, folder string) string {
 	t.Helper()
 	boxes, err := protocol.Boxes(folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var names []string
 	for _, b := range boxes {
 		names = append(names, filepath.Base(b.Path))
@@ -47,9 +40,7 @@ func boxNames(t *testing.T, folder string) string {
 func privateFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o700))
 	return folder
 }
 
@@ -88,9 +79,7 @@ func TestBoxesAreRemovedAfterADayAndWhenTheyAreTooMany(t *testing.T) {
 func TestABoxFromTheFutureIsAsOldAsItsFile(t *testing.T) {
 	folder := privateFolder(t)
 	writeBox(t, folder, "1-1.box", time.Now().Add(1000*time.Hour))
-	if err := os.Chtimes(filepath.Join(folder, "1-1.box"), time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chtimes(filepath.Join(folder, "1-1.box"), time.Time{}, time.Now().Add(-25*time.Hour)))
 	if protocol.TidyBoxes(folder, ""); boxNames(t, folder) != "" {
 		t.Error("it stays for ever")
 	}
@@ -100,9 +89,7 @@ func TestABoxFromTheFutureIsAsOldAsItsFile(t *testing.T) {
 // that lie elsewhere.
 func TestWhatIsNoBoxHasAProblem(t *testing.T) {
 	folder := privateFolder(t)
-	if err := os.Mkdir(filepath.Join(folder, "1-1.box"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(filepath.Join(folder, "1-1.box"), 0o700))
 	if err := os.Symlink("/etc/passwd", filepath.Join(folder, "2-2.box")); err != nil {
 		t.Skip(err)
 	}
@@ -161,9 +148,7 @@ func TestABoxIsAsLargeAsWhatItTakes(t *testing.T) {
 func TestAFolderThatIsOpenToOthersHasNoBoxes(t *testing.T) {
 	folder := privateFolder(t)
 	writeBox(t, folder, "1-1.box", time.Now())
-	if err := os.Chmod(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o755))
 	if _, err := protocol.Boxes(folder, ""); err == nil {
 		t.Skip("modes say nothing on this system")
 	} else if !strings.Contains(err.Error(), "lets others in") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/memtop/memtop/cmd/testing/equal"
 )
 
 func TestOptionsThatKeepTheAgentOut(t *testing.T) {
@@ -57,9 +57,7 @@ func TestTheAgentIsInFrontOfThePath(t *testing.T) {
 		"a variable like it": {[]string{"PYTHONPATHS=b"}, []string{"PYTHONPATHS=b", "PYTHONPATH=" + front}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Environment(test.environ, "/a")); diff != "" {
-				t.Errorf("differs (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "differs", test.want, Environment(test.environ, "/a"))
 		})
 	}
 }

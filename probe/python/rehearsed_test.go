@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/probe/python"
 )
@@ -84,9 +83,7 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 					got[i].Snapshots[n] = strings.TrimPrefix(path, folder+"/")
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			equal.Values(t, "the result", test.want, got)
 		})
 	}
 }

@@ -180,9 +180,7 @@ func TestSeveralUnpackAtOnce(t *testing.T) {
 		}()
 	}
 	for range copies {
-		if err := <-failed; err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, <-failed)
 	}
 	isWhole(t, filepath.Join(folder, Name()))
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -28,9 +30,7 @@ func TestTheCommandThatGoesThere(t *testing.T) {
 	if diff := cmp.Diff(want, way.arguments(false)); diff != "" || way.program != "ssh" {
 		t.Errorf("%s (-want +got):\n%s", way.program, diff)
 	}
-	if diff := cmp.Diff(want[1:], way.arguments(true)); diff != "" {
-		t.Errorf("where the user may be asked (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "where the user may be asked", want[1:], way.arguments(true))
 }
 
 func TestAPathIsOneWordOfAShell(t *testing.T) {

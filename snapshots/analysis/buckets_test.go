@@ -3,10 +3,9 @@ package analysis
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const bucketTrace = `memtop-trace 1
@@ -33,20 +32,14 @@ func TestBucketsOfFixedSpansStayAsTheyAre(t *testing.T) {
 		return all
 	}
 	x := NewIndex(made, &made.Devices[0])
-	if diff := cmp.Diff([]int64{8192, 8192, 4096, 4096, 12288}, totals(x.Buckets(1000, 10))); diff != "" {
-		t.Errorf("all columns (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]int64{4096, 12288}, totals(x.Buckets(1000, 2))); diff != "" {
-		t.Errorf("the last two (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "all columns", []int64{8192, 8192, 4096, 4096, 12288}, totals(x.Buckets(1000, 10)))
+	equal.Values(t, "the last two", []int64{4096, 12288}, totals(x.Buckets(1000, 2)))
 	shorter := *made
 	shorter.Devices = []trace.Device{made.Devices[0]}
 	shorter.Devices[0].Events = made.Devices[0].Events.Slice(0, 4)
 	shorter.Devices[0].Final = trace.State{}
 	before := NewIndex(&shorter, &shorter.Devices[0])
-	if diff := cmp.Diff([]int64{8192, 8192}, totals(before.Buckets(1000, 10))); diff != "" {
-		t.Errorf("before the last event came (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "before the last event came", []int64{8192, 8192}, totals(before.Buckets(1000, 10)))
 }
 
 func TestColumnsOfEquallyManyEventsStayAsTheyAre(t *testing.T) {
@@ -66,9 +59,7 @@ func TestColumnsOfEquallyManyEventsStayAsTheyAre(t *testing.T) {
 			for _, c := range x.TimelineEvery(ByCategory, test.from, test.events, test.n).Columns {
 				got = append(got, [2]int{c.From, c.To})
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("columns (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "columns", test.want, got)
 		})
 	}
 }

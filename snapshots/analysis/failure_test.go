@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -46,9 +45,7 @@ func TestAFailedRequestIsAccountedFor(t *testing.T) {
 		"need": 32 * mib, "short": 20 * mib, "free": 2*mib + 2*mib + 15*mib + 20*mib, "largest": 15 * mib,
 		"elsewhere": 20 * mib, "inference": 30 * mib, "lines": 33 * mib,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	equal.Values(t, "the result", want, got)
 	if len(f.Pins) != 1 || f.Pins[0].Live != 3*mib || f.Pins[0].Segment != 20*mib {
 		t.Errorf("pins: got %+v, want the segment of 20 MiB that 3 MiB keep", f.Pins)
 	}
@@ -56,9 +53,7 @@ func TestAFailedRequestIsAccountedFor(t *testing.T) {
 	changes := []Change{
 		{Text: "free 3.0 MiB that pins a segment, from " + x.StackName(f.Pins[0].Stack), Saving: 20 * mib, Basis: Counted},
 	}
-	if diff := cmp.Diff(changes, f.WouldFit); diff != "" {
-		t.Errorf("changes, -want +got:\n%s", diff)
-	}
+	equal.Values(t, "changes", changes, f.WouldFit)
 }
 
 // TestADriverThatHadEnoughLacksNothing has a limit on the process's share, for

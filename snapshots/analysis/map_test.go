@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -118,8 +119,6 @@ func checkMap(t *testing.T, x *Index, m *Map) {
 func TestInferredMapAtTheEndEqualsTheWritersOwn(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
-		if diff := cmp.Diff(outline(x.finalMap()), outline(x.inferMap(x.End()))); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		equal.Values(t, "the result", outline(x.finalMap()), outline(x.inferMap(x.End())))
 	})
 }

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -62,9 +61,7 @@ frame glue "engine/nn/ctx.go" 51 "memtop/engine/nn.(*Ctx).Call"
 			for i := range stacks {
 				stacks[i] = x.Lifetimes().Allocation(trace.AllocationID(i)).Stack
 			}
-			if diff := cmp.Diff([]string{test.nameA, test.nameB}, x.StackNames(stacks)); diff != "" {
-				t.Errorf("names differ (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "names differ", []string{test.nameA, test.nameB}, x.StackNames(stacks))
 		})
 	}
 }
@@ -73,7 +70,5 @@ func TestAStackHasOneNameHoweverOftenItStandsInAList(t *testing.T) {
 	x := indexOf(t, tracetest.Frames+"device 0\nalloc 0x1000 512 stack=act\nalloc 0x2000 512 stack=main\n")
 	act, user := x.Lifetimes().Allocation(0).Stack, x.Lifetimes().Allocation(1).Stack
 	want := map[trace.StackID]string{0: NoStack, trace.EmptyStack: NoStack, act: "model.py:20 forward", user: "train.py:10 main"}
-	if diff := cmp.Diff(want, NamesOf(x, []trace.StackID{user, act, user, 0, trace.EmptyStack, act})); diff != "" {
-		t.Errorf("names differ (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "names differ", want, NamesOf(x, []trace.StackID{user, act, user, 0, trace.EmptyStack, act}))
 }

@@ -22,9 +22,7 @@ func forReal(t *testing.T, test func(t *testing.T, name string, tr *trace.Trace)
 			source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
 			fatal.If(t, err)
 			test(t, filepath.Base(file), source.Trace())
-			if err := source.Close(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, source.Close())
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,9 +31,7 @@ func TestShortages(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Shortages(tracetest.Parse(t, test.trace)), cmp.AllowUnexported(Shortage{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the result", test.want, Shortages(tracetest.Parse(t, test.trace)), cmp.AllowUnexported(Shortage{}))
 		})
 	}
 }

@@ -3,15 +3,16 @@ package export_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/export"
@@ -53,9 +54,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatalf("%v; run the tests with -update to write it", err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
-	}
+	equal.Values(t, fmt.Sprintf("differs from %s", path), strings.Split(string(want), "\n"), strings.Split(string(got), "\n"))
 }
 
 // ownScript is that of a page, which has a file of its own.

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -104,9 +103,7 @@ func TestProfilesHaveTheTagsOfOurEngine(t *testing.T) {
 		got = append(got, fmt.Sprint(s.Value[1], s.Label["category"], s.Label["layer"], s.Label["role"]))
 	}
 	want := []string{"700 [workspace] [h.1] []", "512 [parameter] [h.0.mlp] [weight]", "100 [parameter] [h.0.mlp] [bias]"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("samples differ (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "samples differ", want, got)
 }
 
 func TestCSVHasStacksAndTags(t *testing.T) {
@@ -126,9 +123,7 @@ func TestCSVHasStacksAndTags(t *testing.T) {
 		{"retag", "activation", "1312", stack, site, "h.1", "output", "", ""},
 		{"free_completed", "activation", "612", stack, site, "h.1", "output", "", ""},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows differ (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "rows differ", want, got)
 }
 
 // TestSnapshotsWithoutAHistorySaySo checks that the state at the end is written,

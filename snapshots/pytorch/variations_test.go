@@ -27,9 +27,7 @@ func TestKeysMayStandInAnyOrder(t *testing.T) {
 		for name, encode := range encodings() {
 			t.Run(fmt.Sprintf("seed %d/%s", seed, name), func(t *testing.T) {
 				got := decode(t, encode(shuffled))
-				if err := pytorchtest.Equal(pytorchtest.Value(want), pytorchtest.Value(got)); err != nil {
-					t.Error(err)
-				}
+				fatal.If(t, pytorchtest.Equal(pytorchtest.Value(want), pytorchtest.Value(got)))
 			})
 		}
 	}
@@ -82,9 +80,7 @@ func TestUnknownKeysChangeNothingElse(t *testing.T) {
 				t.Errorf("%d settings, want %d", len(settings), len(want.Settings)-1)
 			}
 			got.Settings = want.Settings
-			if err := pytorchtest.Equal(pytorchtest.Value(want), pytorchtest.Value(got)); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, pytorchtest.Equal(pytorchtest.Value(want), pytorchtest.Value(got)))
 		})
 	}
 }
@@ -98,9 +94,7 @@ func TestUnknownActionsAreKept(t *testing.T) {
 		return items
 	})
 	got := decode(t, pytorchtest.PythonPickle(want, 4))
-	if err := pytorchtest.Equal(want, pytorchtest.Value(got)); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, pytorchtest.Equal(want, pytorchtest.Value(got)))
 	if err := pytorchtest.Equal(want, pytorchtest.Value(decode(t, write(t, got)))); err != nil {
 		t.Error("rewritten: ", err)
 	}

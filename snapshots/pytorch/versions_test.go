@@ -6,13 +6,12 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // sameMeaning compares the contents of snapshots, not their containers.
@@ -21,9 +20,7 @@ func sameMeaning(t *testing.T, want, got *trace.Trace) {
 	wanted, have := *want, *got
 	wanted.Info, have.Info = trace.Info{}, trace.Info{}
 	wanted.Notices, have.Notices = nil, nil
-	if diff := cmp.Diff(tracetest.Text(t, &wanted), tracetest.Text(t, &have)); diff != "" {
-		t.Errorf("the trace differs (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the trace differs", tracetest.Text(t, &wanted), tracetest.Text(t, &have))
 	if want.Info.List != got.Info.List || want.Info.TraceLists != got.Info.TraceLists {
 		t.Errorf("list %v with %d traces, want list %v with %d",
 			got.Info.List, got.Info.TraceLists, want.Info.List, want.Info.TraceLists)

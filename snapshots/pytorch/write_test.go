@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // decodeFile reads a snapshot pickle.
@@ -178,9 +177,7 @@ alloc 0x2000 512 note=saved`,
 			tr := tracetest.Parse(t, test.notes+"device 0\n"+test.events)
 			tr.Info.TraceLists = 1
 			data := write(t, tr)
-			if diff := cmp.Diff(test.want, viewerCategories(t, data)); diff != "" {
-				t.Errorf("what the viewer finds differs (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "what the viewer finds differs", test.want, viewerCategories(t, data))
 			again := decode(t, data)
 			d := &again.Devices[0]
 			d.Events = d.Events.Slice(0, tr.Devices[0].Events.Len()) // without the event added

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestDevicesHaveTheirOwnAdvice has two devices whose workspaces and whose allocators
@@ -51,9 +50,7 @@ func TestDevicesHaveTheirOwnAdvice(t *testing.T) {
 		"The driver refused 1.0 GiB, and gave 512.0 MiB at most: a run gets no more than that.",
 		"max_split_size_mb:101 -20.0 MiB -10% reserved",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the result", want, got)
 }
 
 func TestAnActionIsReportedAsDone(t *testing.T) {

@@ -90,9 +90,7 @@ func mislabelled(t *testing.T, path string, devices map[int]*labelled) float64 {
 	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
 	fatal.If(t, err)
 	defer func() {
-		if err := source.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, source.Close())
 	}()
 	found := make(map[int]map[string]int64)
 	for _, d := range New(source.Trace()).Devices {

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // pinnedText has 512 bytes of a device, and pinned memory of two lines: what kept
@@ -58,18 +57,14 @@ func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
     2.0 MiB  67%      1x train.py:7 keep
     1.0 MiB  33%      1x train.py:21 batches
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the text (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the text", want, got)
 	encoded, err := json.Marshal(r.Pinned)
 	fatal.If(t, err)
 	const numbers = `{"events":9,"blocks":2,"held_bytes":3145728,"in_use_bytes":2097152,"free_bytes":1048576,` +
 		`"peak_held_bytes":3145728,"peak_in_use_bytes":3145728,"peak_event":6,"lines_at_peak":[` +
 		`{"file":"/home/user/train.py","line":7,"function":"keep","bytes":2097152,"count":1},` +
 		`{"file":"/home/user/train.py","line":21,"function":"batches","bytes":1048576,"count":1}]}`
-	if diff := cmp.Diff(numbers, string(encoded)); diff != "" {
-		t.Errorf("the JSON (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the JSON", numbers, string(encoded))
 }
 
 func TestNoPinnedMemoryHasNoPart(t *testing.T) {
@@ -132,9 +127,7 @@ func TestTheReportBeginsWithTheDeviceThatRanOut(t *testing.T) {
 		"Device 2: 3 events, 0 segment", "  X Out of memory at event 2:", "  X Out of memory at event 0:",
 		"Device 1: 1 event, 0 segments", "  X Out of memory at event 0:", "Device 0: 40 events, 0 segmen", "Device 3: 40 events, 0 segmen",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the result", want, got)
 	for i := range r.Devices {
 		if r.Devices[i].Device != i {
 			t.Errorf("device %d stands at %d in JSON", r.Devices[i].Device, i)

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
@@ -17,8 +19,6 @@ import (
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func open(tb testing.TB, path string) *trace.Trace {
@@ -74,9 +74,7 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 						delete(got.Devices[i], key)
 					}
 				}
-				if diff := cmp.Diff(want.Devices[i], got.Devices[i]); diff != "" {
-					t.Errorf("device %d (-want +got):\n%s", i, diff)
-				}
+				equal.Values(t, fmt.Sprintf("device %d", i), want.Devices[i], got.Devices[i])
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots"
@@ -68,9 +69,7 @@ func TestTheHostsPartHasWhatEndsTheProgramAndWhen(t *testing.T) {
  ],
  "cost_ns": 0
 }`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal.Values(t, "the result", want, string(text))
 }
 
 // TestOnlyWhereCallsCouldBeSeenIsItSaidHow has a program of another kind than PyTorch,

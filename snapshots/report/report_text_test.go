@@ -91,9 +91,7 @@ func TestALongPathIsCutInOneGo(t *testing.T) {
 	if got := tail(x, 1, 30); got != ".../d/d/d/d/model.py:7 forward" {
 		t.Errorf("got %q", got)
 	}
-	if err := New(x.Trace()).Text(io.Discard, 80); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, New(x.Trace()).Text(io.Discard, 80))
 }
 
 func TestACategoryThatMayBeInWhatIsNotKnownSaysSo(t *testing.T) {

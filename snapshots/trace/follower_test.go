@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -258,12 +259,8 @@ segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small"
 				f.Append(0, d.Events.Span(i)[:1])
 			}
 			got := f.Publish(nil, nil)
-			if diff := cmp.Diff(strings.TrimPrefix(test.final, "\n"), stateText(t, got, got.Devices[0].Final)); diff != "" {
-				t.Errorf("the final state (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.problems, tracetest.Reasons(f.Problems())); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the final state", strings.TrimPrefix(test.final, "\n"), stateText(t, got, got.Devices[0].Final))
+			equal.Values(t, "problems", test.problems, tracetest.Reasons(f.Problems()))
 			if (len(got.Notices) > 0) != (len(test.problems) > 0) {
 				t.Errorf("notices %q", got.Notices)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -98,9 +99,7 @@ func TestLifetimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := tracetest.Parse(t, "device 0\n"+test.trace)
-			if diff := cmp.Diff(test.want, lives(&tr.Devices[0])); diff != "" {
-				t.Errorf("lifetimes (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "lifetimes", test.want, lives(&tr.Devices[0]))
 		})
 	}
 }

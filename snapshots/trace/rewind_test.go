@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // stateText returns a state's lines of the text form.
@@ -165,12 +164,8 @@ segment 0x1000000 2097152 allocated=512 active=1024 requested=922337203685477580
 		t.Run(name, func(t *testing.T) {
 			tr := tracetest.Parse(t, test.trace)
 			base, problems := trace.Rewind(tr, &tr.Devices[0])
-			if diff := cmp.Diff(strings.TrimPrefix(test.base, "\n"), stateText(t, tr, base)); diff != "" {
-				t.Errorf("base state (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.problems, tracetest.Reasons(problems)); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "base state", strings.TrimPrefix(test.base, "\n"), stateText(t, tr, base))
+			equal.Values(t, "problems", test.problems, tracetest.Reasons(problems))
 		})
 	}
 }

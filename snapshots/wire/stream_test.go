@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -49,13 +50,9 @@ func TestAStreamBecomesATrace(t *testing.T) {
 		Gaps:    []trace.Gap{{From: 6, To: 8, Missed: 44, Reason: "too slow"}},
 		Dropped: 44, DroppedSteps: 1, ProbeNS: 20,
 	}
-	if diff := cmp.Diff(wantLive, got.Live); diff != "" {
-		t.Errorf("live (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "live", wantLive, got.Live)
 	want := trace.Info{Kind: "live", PickleProtocol: -1, Writer: "memtop's engine", Growing: true, Control: true, TraceLists: 1}
-	if diff := cmp.Diff(want, got.Info); diff != "" {
-		t.Errorf("info (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "info", want, got.Info)
 	if len(got.Steps) != 2 || !math.IsNaN(got.Steps[0].Loss) || got.Steps[1].Number != 2 || len(got.Settings) != 2 {
 		t.Errorf("steps %+v, settings %v", got.Steps, got.Settings)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/tui/screen"
 )
 
@@ -71,9 +71,7 @@ func TestABodyAnswers(t *testing.T) {
 				l.Update(msg)
 			}
 			got := state{strings.Join(l.did, " "), l.table.Cursor, l.Detail.Offset, l.Frames}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the result", test.want, got)
 		})
 	}
 }
@@ -84,9 +82,7 @@ func TestHintsAreOfKeysThatThePageHas(t *testing.T) {
 	for _, b := range l.Keys.Hints("m taste", "\\ sieve", "down next") {
 		said = append(said, b.Help().Key+" "+b.Help().Desc)
 	}
-	if diff := cmp.Diff([]string{"m taste", "\\ sieve", "↓ j next"}, said); diff != "" {
-		t.Errorf("hints (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "hints", []string{"m taste", "\\ sieve", "↓ j next"}, said)
 	defer func() {
 		if recover() == nil {
 			t.Error("a hint for a key that the page does not have is taken")

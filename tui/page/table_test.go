@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/tui/keys"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -171,9 +171,7 @@ func TestTheMouseInATable(t *testing.T) {
 		t.Errorf("a click selected %q and opened %q", b.current(), b.opened)
 	}
 	click(5, 5)
-	if diff := cmp.Diff([]string{"apple"}, b.opened); diff != "" {
-		t.Errorf("a click on the selected row opened (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "a click on the selected row opened", []string{"apple"}, b.opened)
 	for _, test := range []struct {
 		x    int
 		want Order
@@ -242,9 +240,7 @@ func TestATableIsDrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBasket(test.w, test.h)
 			b.press(test.keys...)
-			if diff := cmp.Diff(test.want, strings.Split(b.draw(test.w, test.h), "\n")); diff != "" {
-				t.Errorf("drawn (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "drawn", test.want, strings.Split(b.draw(test.w, test.h), "\n"))
 		})
 	}
 }

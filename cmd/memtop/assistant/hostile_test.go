@@ -129,9 +129,7 @@ func TestAFileThatBecomesALinkIsNotFollowed(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		if err := os.Rename(link, good); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, os.Rename(link, good))
 		<-s.turns
 		if err := <-done; err != nil || !strings.HasPrefix(text, "good") {
 			t.Errorf("error %v, and it read %q", err, text)

@@ -14,9 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/train"
@@ -177,9 +176,7 @@ func TestARunShowsItself(t *testing.T) {
 	}
 	nothing := []string{"main_copies", "shard"} // of a model in halves, of several processes
 	want := append(slices.DeleteFunc(train.Keys(), func(key string) bool { return slices.Contains(nothing, key) }), "action")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "options", want, got)
 	w.end()
 }
 

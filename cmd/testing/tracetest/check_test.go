@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -116,9 +117,7 @@ func TestCheckFinds(t *testing.T) {
 func TestTextThatMeansEverything(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
 	fatal.If(t, err)
-	if diff := cmp.Diff(string(want), tracetest.Text(t, tracetest.Parse(t, string(want)))); diff != "" {
-		t.Errorf("written again (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "written again", string(want), tracetest.Text(t, tracetest.Parse(t, string(want))))
 }
 
 // FuzzText feeds the reader any text. What it accepts, it must also accept as

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/alloc"
@@ -17,8 +18,6 @@ import (
 	"github.com/memtop/memtop/engine/device/cpu"
 	"github.com/memtop/memtop/engine/device/dry"
 	"github.com/memtop/memtop/engine/tensor"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 type answer struct{ err error }
@@ -115,9 +114,7 @@ func TestOperationsArePassedOn(t *testing.T) {
 	if b.updates != 1 {
 		t.Errorf("%d updates reached the backend, want 1", b.updates)
 	}
-	if diff := cmp.Diff(Ops{{Name: Update}: 1}, m.Take()); diff != "" {
-		t.Errorf("operations (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "operations", Ops{{Name: Update}: 1}, m.Take())
 }
 
 func TestOperationsAreNoted(t *testing.T) {
@@ -147,9 +144,7 @@ func TestOperationsAreNoted(t *testing.T) {
 			m := MeterOf(dry.Backend{})
 			test.do(m)
 			test.do(m)
-			if diff := cmp.Diff(Ops{test.want: 2}, m.Take()); diff != "" {
-				t.Errorf("operations (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "operations", Ops{test.want: 2}, m.Take())
 			if len(m.Take()) != 0 {
 				t.Error("what was taken is still noted")
 			}
@@ -160,14 +155,10 @@ func TestOperationsAreNoted(t *testing.T) {
 // TestRatesAreThoseOfRandomNumbers looks at what the products are of.
 func TestRatesAreThoseOfRandomNumbers(t *testing.T) {
 	c, err := cpu.Open(cpu.Options{Capacity: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close() //nolint:errcheck // the test ends
 	a, err := alloc.New(c, alloc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := &multiplied{Backend: c}
 	rateOf(tensor.NewDevice("cpu:0", a, m, tensor.Options{}), 32, device.Float32)
 	if m.products == 0 || m.lowest == m.highest {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,9 +171,7 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 		want[part+": TestSum"], want[part+": TestSum/float32"], want[part+": all"] = "PASS", "PASS", "PASS"
 		want[part+": TestCompiler"] = "SKIP sum_test.go:12: no compiler"
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, got)
 	if last != "43 PASS, 0 FAIL, 4 SKIP" {
 		t.Errorf("the last line is %q", last)
 	}
@@ -226,9 +225,7 @@ while :; do sleep 1; done`,
 	}, "KIT_SECONDS=3")
 	got, _ := k.table("device")
 	want := map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was stopped after 3 s, during TestMemory"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, got)
 	k.nothingLeft()
 }
 
@@ -245,9 +242,7 @@ func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
 		t.Errorf("%v after\n%s", err, said)
 	}
 	got, _ := k.rows()
-	if diff := cmp.Diff(map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was interrupted"}, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was interrupted"}, got)
 	k.nothingLeft()
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 
@@ -67,9 +68,7 @@ func TestAnArchiveIsTheSameEveryTime(t *testing.T) {
 	}
 	got := unpack(t, first)
 	got[1].content = nil // empty otherwise
-	if diff := cmp.Diff(files, got, cmp.AllowUnexported(file{})); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", files, got, cmp.AllowUnexported(file{}))
 }
 
 func TestKernelsThatSpillAreNamed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,9 +21,7 @@ func TestACastIsReadAsItWasWritten(t *testing.T) {
 	fatal.If(t, want.Write(&file))
 	got, err := ReadCast(&file)
 	fatal.If(t, err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, got)
 }
 
 func TestCastsThatAreNone(t *testing.T) {

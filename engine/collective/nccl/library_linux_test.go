@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/collective"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/device/cuda"
 
 	"github.com/ebitengine/purego"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,9 +91,7 @@ func TestArgumentsArriveAsTheLibraryDeclaresThem(t *testing.T) {
 		"broadcast 0x7f0000001000 0x7f0000001000 12 1 2 0x1234567890 STREAM",
 		"async 0x1234567890", "abort 0x1234567890", "finalize 0x1234567890", "destroy 0x1234567890", "",
 	}
-	if diff := cmp.Diff(want, recorded(t, file)); diff != "" {
-		t.Errorf("it was called otherwise (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "it was called otherwise", want, recorded(t, file))
 }
 
 // recorded returns what the stub has written down, a line a call. The stream of all

@@ -17,9 +17,7 @@ func open(t testing.TB, o Options) *Device {
 	d, err := Open(o)
 	fatal.If(t, err)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, d.Close())
 	})
 	return d
 }

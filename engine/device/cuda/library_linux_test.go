@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
@@ -99,9 +98,7 @@ func TestTheLibraryOfAPythonIsFound(t *testing.T) {
 				t.Setenv(name, test.environment[name])
 			}
 			interpreters(t, test.scripts)
-			if diff := cmp.Diff(test.want, look(-1)); diff != "" {
-				t.Errorf("found (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "found", test.want, look(-1))
 		})
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
@@ -57,17 +56,11 @@ func TestADeviceLoadsTheCodeThatItRuns(t *testing.T) {
 			d, err := cuda.Open(cuda.Options{Driver: driver, Notice: func(line string) { lines = append(lines, line) }})
 			fatal.If(t, err)
 			t.Cleanup(func() {
-				if err := d.Close(); err != nil {
-					t.Error(err)
-				}
+				fatal.If(t, d.Close())
 			})
 			d.Fill(device.ArrayOf(buffer(t, d, 1<<12), device.Float32, 1<<10), 1)
-			if err := d.Synchronize(); err != nil {
-				t.Error(err)
-			}
-			if diff := cmp.Diff([]string{test.want, test.want}, driver.Loads()); diff != "" {
-				t.Error(diff)
-			}
+			fatal.If(t, d.Synchronize())
+			equal.Values(t, "the result", []string{test.want, test.want}, driver.Loads())
 			said := strings.Join(lines, "\n")
 			if (said == "") != (test.notice == "") || !strings.Contains(said, test.notice) || strings.Contains(said, "\n") {
 				t.Errorf("it says %q, want one line with %q", said, test.notice)
@@ -96,9 +89,7 @@ func TestAKernelThatLacksMemoryGetsTheAllocatorsCache(t *testing.T) {
 			before := driver.Used()
 			driver.Fail(entry, 0, 2)
 			d.Fill(x, 1)
-			if err := d.Synchronize(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, d.Synchronize())
 			if got := before - driver.Used(); got != 64*mib {
 				t.Errorf("%d bytes of the cache were released, want all 64 MiB", got)
 			}

@@ -245,9 +245,7 @@ func gpu(t *testing.T) *cuda.Device {
 	}
 	fatal.If(t, err)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, d.Close())
 	})
 	return d
 }

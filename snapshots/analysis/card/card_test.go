@@ -3,8 +3,7 @@ package card
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -106,9 +105,7 @@ func TestRowsSumToWhatTheDriverCounts(t *testing.T) {
 			if sum != test.gauge.Used || l.Bytes != sum {
 				t.Errorf("the rows sum to %d, and %d are used", sum, test.gauge.Used)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("MiB (-want +got):\n%s", diff)
-			}
+			equal.Values(t, "MiB", test.want, got)
 			slept := int64(0)
 			for _, r := range l.Slept {
 				slept += r.Bytes

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -197,7 +198,5 @@ func TestPathsKeepTheFoldersInWhichTheyDiffer(t *testing.T) {
 	want := map[string]string{
 		"/a/x/model.py": "a/x/model.py", "/b/x/model.py": "b/x/model.py", "/b/y/model.py": "y/model.py", "/b/y/train.py": "train.py", "": "",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, got)
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -50,15 +49,11 @@ func TestTheBestProposalIsFirst(t *testing.T) {
 		got = append(got, a.Proposals[i].Name())
 	}
 	want := []string{"amp=fp16", "checkpoint=block", "checkpoint=sqrt", "amp=bf16", "attention=naive"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("proposals (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "proposals", want, got)
 	if n := len(a.Useful()); n != 4 {
 		t.Errorf("%d proposals save memory, want 4", n)
 	}
-	if diff := cmp.Diff([]string{"attention=flash"}, a.Unknown); diff != "" {
-		t.Errorf("what the program cannot say (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "what the program cannot say", []string{"attention=flash"}, a.Unknown)
 }
 
 func TestAProgramThatAnswersNothingIsAnError(t *testing.T) {

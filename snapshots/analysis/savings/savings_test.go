@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/analysis/savings"
@@ -223,9 +222,7 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, saved(sceneOf(t, test.parts))); diff != "" {
-				t.Errorf("MiB that it is about and that it saves, -want +got:\n%s", diff)
-			}
+			equal.Values(t, "MiB that it is about and that it saves", test.want, saved(sceneOf(t, test.parts)))
 		})
 	}
 }

@@ -3,7 +3,7 @@ package whatif
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/memtop/memtop/cmd/testing/equal"
 )
 
 func TestSavingsAreExactOrNone(t *testing.T) {
@@ -24,9 +24,7 @@ func TestSavingsAreExactOrNone(t *testing.T) {
 		"nothing would be reduced": {Answer{Again: &Run{PeakReserved: 10}, Runs: runs}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.answer.Savings()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal.Values(t, "the result", test.want, test.answer.Savings())
 		})
 	}
 }

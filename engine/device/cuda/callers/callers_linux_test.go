@@ -13,8 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/callers"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
@@ -217,9 +217,7 @@ func TestWhatIsTakenIsKnownByLibraryToTheByte(t *testing.T) {
 		want["libsecond.so "+kind] += uint64(12+2*w) * mebibyte
 	}
 	want["libfirst.so pinned"] += 5
-	if diff := cmp.Diff(want, taken(t)); diff != "" {
-		t.Errorf("by library (-want +got):\n%s", diff)
-	}
+	equal.Values(t, "by library", want, taken(t))
 	checkSum(t, want)
 	for _, h := range all {
 		h.isGivenBy(t, second) // whoever gives it back
@@ -254,9 +252,7 @@ func TestMemoryIsHeldUntilItIsNeitherMappedNorHeld(t *testing.T) {
 	first := load(t, "libfirst.so")
 	a, b := first.takes(t, created, 4*mebibyte), first.takes(t, created, 6*mebibyte)
 	want := map[string]uint64{"libfirst.so created": 10 * mebibyte, "libfirst.so created inside": 6 * mebibyte}
-	if diff := cmp.Diff(want, taken(t, uint64(b.at), 6*mebibyte)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, taken(t, uint64(b.at), 6*mebibyte))
 	if b.at != a.at+4*mebibyte {
 		t.Fatalf("the second is at %#x, the first at %#x", b.at, a.at)
 	}
@@ -279,14 +275,10 @@ func TestMemoryOfOthersIsThatOfItsRange(t *testing.T) {
 		t.Errorf("opening it: %d, at %#x", status, h.at)
 	}
 	want := map[string]uint64{"libfirst.so device": 8 * mebibyte, "libsecond.so imported": 8 * mebibyte}
-	if diff := cmp.Diff(want, taken(t)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, taken(t))
 	h.isGivenBy(t, first)
 	delete(want, "libsecond.so imported")
-	if diff := cmp.Diff(want, taken(t)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, taken(t))
 }
 
 func TestWhatFailsIsNotNoted(t *testing.T) {
@@ -302,9 +294,7 @@ func TestWhatFailsIsNotNoted(t *testing.T) {
 	if status := first.give(linked, h.at+1, 0); status == 0 {
 		t.Error("an address in the middle was given back")
 	}
-	if diff := cmp.Diff(map[string]uint64{"libfirst.so device": 2 * mebibyte}, taken(t)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", map[string]uint64{"libfirst.so device": 2 * mebibyte}, taken(t))
 }
 
 func TestThreadsTakeAtOnce(t *testing.T) {
@@ -326,9 +316,7 @@ func TestThreadsTakeAtOnce(t *testing.T) {
 	}
 	done.Wait()
 	want := map[string]uint64{"libfirst.so device": 2 * mebibyte, "libsecond.so device": 4 * mebibyte}
-	if diff := cmp.Diff(want, taken(t)); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, taken(t))
 }
 
 // TestATableThatIsFullLosesWithoutFailing registers more than there is room for.

@@ -11,12 +11,11 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // numbers are the numbers of the driver's attributes that a GPU's variable sets.
@@ -132,9 +131,7 @@ func TestWhatIsNotImitatedIsReported(t *testing.T) {
 			Gaps:     []imitation.Gap{{Function: "nvmlDeviceGetNvLinkState", Caller: filepath.Base(os.Args[0]), Count: 4}},
 			Modelled: []string{"pools of cudaMallocAsync: chunks of 32 MiB without gaps"},
 		}
-		if diff := cmp.Diff(want, said); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", want, said)
 		return
 	}
 	const notSupportedByNVML = 3
@@ -170,9 +167,7 @@ func TestTheTwoImitationsOfADriverAgree(t *testing.T) {
 	}
 	for _, d := range []*cuda.Device{library, ofTests} {
 		allocates(t, d)
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, d.Close())
 	}
 }
 

@@ -5,17 +5,14 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMemoryUntilThereIsNone(t *testing.T) {
 	if said, inside := onGPU(t, small); !inside {
 		want := []imitation.Taken{{Now: 896 * mebibyte, Most: 960 * mebibyte, Refused: 2 * mebibyte, Together: 1024 * mebibyte, Sharing: 1}}
-		if diff := cmp.Diff(want, said.Devices); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", want, said.Devices)
 		return
 	}
 	malloc, free := function[func(*uintptr, uint64) int32](t, "cudaMalloc"), function[func(uintptr) int32](t, "cudaFree")
@@ -77,9 +74,7 @@ func TestMemoryLiesWhereTheDriverPutsIt(t *testing.T) {
 func TestMemoryWithoutAnEnd(t *testing.T) {
 	if said, inside := onGPU(t, small+";endless=1"); !inside {
 		want := []imitation.Taken{{Now: 4096 * mebibyte, Most: 4096 * mebibyte, Together: 4160 * mebibyte, Sharing: 1}}
-		if diff := cmp.Diff(want, said.Devices); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", want, said.Devices)
 		return
 	}
 	for _, wanted := range []uint64{960, 0, 0, 0} { // the device says that it has what it has, until that is taken
@@ -289,9 +284,7 @@ func TestMemoryMappedTwice(t *testing.T) {
 func TestMemoryThatCannotBeCreated(t *testing.T) {
 	if said, inside := onGPU(t, small); !inside {
 		want := []imitation.Taken{{Refused: 962 * mebibyte}, {Place: 1, Now: 960 * mebibyte, Most: 960 * mebibyte, Together: 1024 * mebibyte, Sharing: 1}}
-		if diff := cmp.Diff(want, said.Devices); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", want, said.Devices)
 		return
 	}
 	v := loadVirtual(t)

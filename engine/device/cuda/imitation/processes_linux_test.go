@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // secondVariable is set in the second process.
@@ -28,9 +27,7 @@ func TestProcessesShareADevice(t *testing.T) {
 	}
 	if said, inside := onGPU(t, small); !inside {
 		want := []imitation.Taken{{}, {Place: 1, Now: 900 * mebibyte, Most: 900 * mebibyte, Refused: 200 * mebibyte, Together: 964 * mebibyte, Sharing: 1}}
-		if diff := cmp.Diff(want, said.Devices); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", want, said.Devices)
 		return
 	}
 	want(t, "cudaSetDevice", function[func(int32) int32](t, "cudaSetDevice")(1), success)
@@ -96,9 +93,7 @@ const eight = "total=8589934592;context=67108864;devices=8;channels=24"
 func TestNCCLTakesMemoryForItsConnections(t *testing.T) {
 	const rings, peers = 24 * 14 * mebibyte, 7 * 32 * 14 * mebibyte
 	if said, inside := onGPU(t, eight); !inside {
-		if diff := cmp.Diff([]imitation.Taken{{Most: rings + peers, Together: rings + peers + 64*mebibyte, Sharing: 1}}, said.Devices); diff != "" {
-			t.Error(diff)
-		}
+		equal.Values(t, "the result", []imitation.Taken{{Most: rings + peers, Together: rings + peers + 64*mebibyte, Sharing: 1}}, said.Devices)
 		if len(said.Modelled) != 1 {
 			t.Errorf("modelled: %q", said.Modelled)
 		}

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestWhatTheLibrarySaid(t *testing.T) {
@@ -40,9 +39,7 @@ func TestWhatTheLibrarySaid(t *testing.T) {
 		},
 		8: {Devices: []imitation.Taken{}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal.Values(t, "the result", want, got)
 }
 
 func TestTheCatalogueIsWhole(t *testing.T) {

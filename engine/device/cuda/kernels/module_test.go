@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
@@ -106,9 +107,7 @@ func TestAGPUGetsTheMachineCodeThatItRuns(t *testing.T) {
 			for code := range test.module.Codes(test.major, test.minor) {
 				got = append(got, code.Machine)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			equal.Values(t, "the result", test.want, got)
 		})
 	}
 }

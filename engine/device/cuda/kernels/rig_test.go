@@ -142,9 +142,7 @@ func newMachine(t testing.TB, memory []byte) machine {
 func closing[M interface{ close() error }](t testing.TB, m M) M {
 	t.Helper()
 	t.Cleanup(func() {
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, m.close())
 	})
 	return m
 }
