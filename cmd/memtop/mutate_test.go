@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"hash/crc32"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -12,14 +11,12 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots/pytorch"
-	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // What random bytes do not make of a file in the time that there is: other opcodes of a
-// pickle, other frames of a recording, whose checksums fit, other numbers of a text, and
-// lengths that a file declares and does not have.
+// pickle, other numbers of a text, and lengths that a file declares and does not have. Other frames of
+// a recording are in FuzzFrames of package wire.
 
 // A container is what a file lies in.
 const (
@@ -30,7 +27,7 @@ const (
 	containerCount
 )
 
-// originals are files of every kind, small; recordings are unframed.
+// originals are files of every kind, small.
 func originals(t testing.TB) (all [][]byte) {
 	t.Helper()
 	for i, layout := range pytorchtest.Layouts {
@@ -39,75 +36,9 @@ func originals(t testing.TB) (all [][]byte) {
 	}
 	snapshot, err := json.Marshal(hostileSnapshot(true))
 	fatal.If(t, err)
-	return append(all, snapshot, unframed(recordedSession(t)),
+	return append(all, snapshot, recorded(wire.StepFrame, []byte(`{"step":1}`), 2),
 		[]byte(`<script>alloc_data = {"actions": [0, 1, 0], "elements": [{"size": 512, "info": 1}, {"size": 9, "info": 0}], "suffix_table": [[0, null], [1, 0]], "string_table": ["a.py:1:f", "b.py:2:g"]}</script>`),
 		[]byte(`<script>alloc_data = {"actions": [0], "elements_size": [9], "elements_info": [0], "elements_category": [0], "suffix_table": [[0, null]], "string_table": ["a.py:1:f"], "categories": ["unknown"]}</script>`))
-}
-
-// recordedSession is a recording with frames of every type.
-func recordedSession(t testing.TB) []byte {
-	t.Helper()
-	all := pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 20})
-	var out, pickle bytes.Buffer
-	fatal.If(t, pytorch.Write(&pickle, all))
-	d := &all.Devices[0]
-	base, _ := trace.Rewind(all, d) // what cannot be undone does not matter here
-	amounts := []trace.Amount{{Name: "parameter", Bytes: 1 << 20}}
-	step := trace.Step{Number: 1, Time: 1e15, Duration: 1e6, Loss: 2, Categories: amounts, AtPeak: amounts, Settings: []trace.Value{{Key: "amp", Value: "off"}}}
-	e := wire.NewEncoder(&out)
-	e.Hello(&wire.Hello{PID: 7, Command: "train", Writer: "memtop's engine", Devices: []int{0}, Settings: all.Settings, Rank: &trace.Rank{Job: "a", World: 2}})
-	e.Tables(all.Tables)
-	e.Options([]trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}}})
-	e.Base(d.ID, 0, &base, 0, "")
-	e.Events(d.ID, 0, d.Events.Span(0))
-	e.Step(&step)
-	e.Steps([]*trace.Step{&step, &step})
-	e.Change(&trace.Change{ID: 1, Key: "amp", From: "off", To: "bf16"})
-	e.Gauges([]trace.Gauge{{Total: 80 << 30, Used: 1 << 30}})
-	e.Snapshot(pickle.Bytes())
-	e.Tags(d.ID, []trace.Tag{{Addr: d.Events.At(0).Addr, Note: 1}})
-	e.Counters(wire.Counters{Time: 1e15})
-	e.Bye("it ended")
-	fatal.If(t, e.Flush())
-	return out.Bytes()
-}
-
-// A frame is its type and its payload; unframed and framed have two bytes of length
-// between them, and no checksum.
-type frame struct {
-	kind    byte
-	payload []byte
-}
-
-// recordingMark begins an unframed recording.
-const recordingMark = "\x8ffr"
-
-func unframed(stream []byte) []byte {
-	out := []byte(recordingMark)
-	for rest := stream[8:]; len(rest) > 0; {
-		n, used := binary.Uvarint(rest[1:])
-		out = append(out, rest[0], byte(n), byte(n>>8))
-		out = append(out, rest[1+used:1+used+int(n)]...)
-		rest = rest[1+used+int(n)+crc32.Size:]
-	}
-	return out
-}
-
-func frames(b []byte) (all []frame) {
-	for b = b[len(recordingMark):]; len(b) >= 3; {
-		n := min(int(b[1])|int(b[2])<<8, len(b)-3)
-		all, b = append(all, frame{b[0], b[3 : 3+n : 3+n]}), b[3+n:]
-	}
-	return all
-}
-
-// framed is the recording of frames, each with the checksum that fits.
-func framed(all []frame) []byte {
-	out := bytes.NewBufferString("\x8fmtr\r\n\x01\x00")
-	for _, f := range all {
-		writeFrame(out, wire.Type(f.kind), f.payload)
-	}
-	return out.Bytes()
 }
 
 // lengths are what a file may declare without having it.
@@ -116,11 +47,7 @@ var lengths = []uint64{0, 1, 0x7f, 0xff, 1 << 16, 1 << 20, 1<<28 - 1, 1<<31 - 1,
 // mutated is a file with a change to its structure that follows from the seed; 0 is none.
 func mutated(seed uint64, file []byte) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
-	switch recording := bytes.HasPrefix(file, []byte(recordingMark)); {
-	case recording && seed == 0:
-		return framed(frames(file))
-	case recording:
-		return framed(changeFrame(r, frames(file)))
+	switch {
 	case seed > 0 && len(file) > 0 && file[0] == 0x80:
 		return changeOpcode(r, file)
 	case seed > 0:
@@ -130,33 +57,6 @@ func mutated(seed uint64, file []byte) []byte {
 }
 
 func choose[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
-
-// payloads are what a frame may have instead of its own.
-var payloads = []string{"", "null", "{}", "[]", "0", `""`, `[null]`, `{"devices":[-1],"layers":[{}]}`, "\x00", "\xff\xff\xff\xff\x07"}
-
-func changeFrame(r *rand.Rand, all []frame) []frame {
-	if len(all) == 0 {
-		return all
-	}
-	at := r.IntN(len(all))
-	f := &all[at]
-	switch r.IntN(6) {
-	case 0:
-		return slices.Delete(all, at, at+1)
-	case 1:
-		return slices.Insert(all, r.IntN(len(all)), slices.Repeat([]frame{*f}, 1<<r.IntN(6))...)
-	case 2:
-		f.kind = byte(1 + r.IntN(24))
-	case 3:
-		f.payload = []byte(choose(r, payloads))
-	default: // a number becomes another
-		cut := r.IntN(len(f.payload) + 1)
-		_, used := binary.Uvarint(f.payload[cut:])
-		number := binary.AppendUvarint(bytes.Clone(f.payload[:cut]), choose(r, append(lengths, r.Uint64()>>r.IntN(64))))
-		f.payload = append(number, f.payload[cut+max(0, used):]...)
-	}
-	return all
-}
 
 var decimal = regexp.MustCompile(`-?\d+`)
 
