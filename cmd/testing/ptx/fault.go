@@ -1,6 +1,9 @@
 package ptx
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Fault is what a kernel does and must not, and where.
 type Fault struct {
@@ -23,4 +26,13 @@ func (w *warp) fault(in *instruction, i int, format string, arguments ...any) {
 		Entry: w.program.Name, Line: s.line, Text: s.text(),
 		Block: w.block.number, Thread: w.first + uint32(i), What: fmt.Sprintf(format, arguments...),
 	}))
+}
+
+// text returns a statement nearly as it is written.
+func (s *statement) text() string {
+	guard := ""
+	if s.guard != "" {
+		guard = "@" + strings.Repeat("!", int(truth(s.unless))) + s.guard + " "
+	}
+	return strings.TrimSpace(guard + s.opcode + " " + strings.Join(s.operands, ", "))
 }

@@ -10,8 +10,7 @@ const width = 32
 type lanes [width]uint64
 
 // Program is an entry of a module, and the functions that it calls, made ready to run:
-// every name is a number. It counts what it has executed, so that only one launch at a
-// time may run it.
+// every name is a number. Only one launch at a time may run it.
 type Program struct {
 	Name      string
 	code      []instruction
@@ -55,7 +54,6 @@ type instruction struct {
 	conditional bool      // not all threads need go to target
 	unless      bool      // those for which it is false go there
 	callee      *function // of a call
-	times       uint32    // it was executed
 	function    *function
 	written     *statement // nil at the end of a function
 }

@@ -73,7 +73,6 @@ func (w *warp) run() {
 			continue
 		}
 		in := &code[w.next]
-		in.times++
 		w.next++
 		if in.lanes != nil {
 			w.operate(in, in.lanes)
