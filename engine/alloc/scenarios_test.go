@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -98,68 +97,6 @@ func TestRecordStreamOOM(t *testing.T) {
 	if stats.Reserved() != 0 || stats.Active.All.Current != 0 {
 		t.Errorf("%d bytes are reserved and %d blocks active at the end", stats.Reserved(), stats.Active.All.Current)
 	}
-}
-
-// test_allocator_settings.
-func TestAllocatorSettings(t *testing.T) {
-	a := newAllocator(t, newMemory(t, 16*gib), Options{})
-	grows := func(config string, n int64) (active, requested int64) {
-		t.Helper()
-		configure(t, a, config)
-		before := a.Stats()
-		must(t, a, n)
-		after := a.Stats()
-		return after.ActiveBytes.All.Allocated - before.ActiveBytes.All.Allocated,
-			after.RequestedBytes.All.Allocated - before.RequestedBytes.All.Allocated
-	}
-	const n, big = 84 * mib, 400 * mib
-	for _, test := range []struct {
-		config string
-		n      int64
-		want   int64
-	}{
-		{"", n, n},
-		{"roundup_power2_divisions:4", n, 96 * mib},
-		{"garbage_collection_threshold:0.5", n, n},
-		{"garbage_collection_threshold:0.5,roundup_power2_divisions:8", n, 88 * mib},
-		{"roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]", n, 88 * mib},
-		{"roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]", big, 512 * mib},
-		{"roundup_power2_divisions:[64:8,128:2,256:0,512:2,1024:1,>:1]", big, big},
-	} {
-		active, requested := grows(test.config, test.n)
-		if active != test.want || requested != test.n {
-			t.Errorf("%q: %d bytes become %d, counted as %d; want %d", test.config, test.n, active, requested, test.want)
-		}
-	}
-}
-
-// TestBlockStateAbsorption is the part of it that is about private pools, allocated_in_middle_of_segment;
-// restoring checkpoints of a pool belongs to CUDA graphs.
-func TestBlockStateAbsorption(t *testing.T) {
-	pool := trace.Pool{1, 0}
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	var blocks []Allocation
-	inPool(t, a, pool, func() {
-		for range 3 {
-			blocks = append(blocks, must(t, a, 512))
-		}
-	})
-	hole := blocks[0].Addr()
-	a.Free(blocks[0])
-	a.Free(blocks[2])
-	if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{blocks[1].Addr()}) {
-		t.Errorf("live in the pool: %#x, want %#x", got, blocks[1].Addr())
-	}
-	outside := must(t, a, 512)
-	if outside.Addr() == hole || outside.b.segment == blocks[1].b.segment {
-		t.Error("a request outside of the pool is served from it")
-	}
-	inPool(t, a, pool, func() {
-		if again := must(t, a, 512); again.Addr() != hole {
-			t.Errorf("the pool gives %#x, want the hole at %#x", again.Addr(), hole)
-		}
-	})
-	checkRecount(t, a)
 }
 
 // test_set_per_process_memory_fraction.

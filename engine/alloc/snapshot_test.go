@@ -2,9 +2,6 @@ package alloc
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -94,34 +91,6 @@ func labelled(tr *trace.Trace, layer string) string {
 		}
 	}
 	return ""
-}
-
-const checkInPython = `
-import pickle, sys
-s = pickle.load(open(sys.argv[1], 'rb'))
-assert set(s) == {'segments', 'device_traces', 'allocator_settings', 'external_annotations'}, set(s)
-for g in s['segments']:
-    assert sum(b['size'] for b in g['blocks']) == g['total_size']
-    assert sum(b['size'] for b in g['blocks'] if b['state'] == 'active_allocated') == g['allocated_size']
-    assert all(b['frames'] == [] for b in g['blocks'] if b['state'] == 'inactive')
-assert {e['action'] for e in s['device_traces'][0]} >= {'alloc', 'free_requested', 'free_completed', 'segment_alloc'}
-assert any(b.get('category') == 'activation' for g in s['segments'] for b in g['blocks'])
-assert all(e['compile_context'] == 'N/A' for e in s['device_traces'][0])
-assert list(s['allocator_settings']) == ['PYTORCH_CUDA_ALLOC_CONF', 'max_split_size', 'garbage_collection_threshold',
-    'expandable_segments', 'pinned_num_register_threads', 'release_lock_on_cudamalloc',
-    'pinned_use_cuda_host_register', 'graph_capture_record_stream_reuse', 'roundup_power2_divisions']
-`
-
-func TestPythonLoadsOurSnapshots(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3 to load the pickle with")
-	}
-	path := filepath.Join(t.TempDir(), "snapshot.pickle")
-	fatal.If(t, os.WriteFile(path, pickled(t, training(t, Options{Stacks: StacksAlloc})), 0o600))
-	out, err := exec.CommandContext(t.Context(), "python3", "-c", checkInPython, path).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }
 
 func TestDevicesThatShareNamesFitInOneTrace(t *testing.T) {

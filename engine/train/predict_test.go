@@ -64,19 +64,6 @@ func TestPredictionsThatCannotBeMade(t *testing.T) {
 	}
 }
 
-func BenchmarkPredict(b *testing.B) {
-	g := visible()
-	g.Dim, g.Context = 128, 128
-	bench := newBench(b, 256<<20, g)
-	trainer := bench.trainer(b, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
-	for b.Loop() {
-		trainer.forecasts.list = nil
-		if _, err := trainer.Predict(b.Context(), []trace.Value{{Key: "checkpoint", Value: "block"}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // sample is a model whose predictions are compared with what is measured. Changes say
 // some for some of its layers.
 type sample struct {

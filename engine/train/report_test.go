@@ -93,15 +93,6 @@ func TestReportsShareWhatStaysTheSame(t *testing.T) {
 	}
 }
 
-func BenchmarkReport(b *testing.B) {
-	trainer := newBench(b, 64<<20, tiny()).trainer(b, DefaultSettings(), nil)
-	e := steps(b, trainer, 1)[0]
-	b.ReportAllocs()
-	for b.Loop() {
-		trainer.Report(&e)
-	}
-}
-
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
 	fatal.IfShort(t)
 	g := tiny()

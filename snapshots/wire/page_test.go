@@ -141,15 +141,3 @@ func recorded(b *testing.B) (stream []byte, eventBytes, events int) {
 	})
 	return stream, len(stream) - before, len(run)
 }
-
-// BenchmarkRead is a viewer's whole work: decoding, playing forward, keeping.
-func BenchmarkRead(b *testing.B) {
-	stream, size, events := recorded(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := wire.Read(b.Context(), bytes.NewReader(stream), wire.Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	perEvent(b, events, size)
-}

@@ -101,16 +101,3 @@ func TestAScanFindsWhatTheMatcherMatches(t *testing.T) {
 		t.Error("an empty query still finds something")
 	}
 }
-
-func BenchmarkMatch(b *testing.B) {
-	tr := tuitest.Large(200_000)
-	events := tr.Devices[0].Events
-	m := New(tr.Tables, "attend 0x7f00")
-	b.ResetTimer()
-	for b.Loop() {
-		for i := range events.Len() {
-			m.Event(events.At(i))
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*events.Len()), "ns/event")
-}

@@ -150,20 +150,3 @@ func TestConversionsAgreeWithTheScalarOnesOnEveryPattern(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkProduct measures a kernel on panels that stay in the first cache.
-func BenchmarkProduct(b *testing.B) {
-	for _, kernel := range Products() {
-		b.Run(kernel.Name, func(b *testing.B) {
-			const k = 256
-			r := rand.New(rand.NewPCG(1, 1))
-			x, y := random(r, kernel.Rows*k), random(r, kernel.Cols*k)
-			c := make([]float32, kernel.Rows*kernel.Cols)
-			for b.Loop() {
-				kernel.Run(k, &x[0], &y[0], &c[0], kernel.Cols, true)
-			}
-			flops := 2 * k * float64(kernel.Rows*kernel.Cols)
-			b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
-		})
-	}
-}
