@@ -249,7 +249,7 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 		done; \
 	done
 
-fuzz-mutate: ## fuzz whole files of every kind for $(FUZZTIME), with changes of their structure
+fuzz-mutate: ## fuzz whole files of every kind for $(FUZZTIME)
 	GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./cmd/memtop
 
 mutations: ## change $(MUTATIONS) lines of the product, drawn by $(SEED), one at a time: do the tests notice?
