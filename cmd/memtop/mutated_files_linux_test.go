@@ -41,9 +41,7 @@ func originals(t testing.TB) (all [][]byte) {
 	}
 	snapshot, err := json.Marshal(hostileSnapshot(true))
 	fatal.If(t, err)
-	return append(all, snapshot, recorded(wire.StepFrame, []byte(`{"step":1}`), 2),
-		[]byte(`<script>alloc_data = {"actions": [0, 1, 0], "elements": [{"size": 512, "info": 1}, {"size": 9, "info": 0}], "suffix_table": [[0, null], [1, 0]], "string_table": ["a.py:1:f", "b.py:2:g"]}</script>`),
-		[]byte(`<script>alloc_data = {"actions": [0], "elements_size": [9], "elements_info": [0], "elements_category": [0], "suffix_table": [[0, null]], "string_table": ["a.py:1:f"], "categories": ["unknown"]}</script>`))
+	return append(all, snapshot, recorded(wire.StepFrame, []byte(`{"step":1}`), 2))
 }
 
 // fileCodes are the exit codes for a file that can be opened by the system, whatever it is.

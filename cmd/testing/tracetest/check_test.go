@@ -1,7 +1,6 @@
 package tracetest_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +9,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
-	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // whole is a trace without a fault: a block from before recording began, one
@@ -118,36 +114,4 @@ func TestTextThatMeansEverything(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
 	fatal.If(t, err)
 	equal.Values(t, "written again", string(want), tracetest.Text(t, tracetest.Parse(t, string(want))))
-}
-
-// FuzzText feeds the reader any text. What it accepts, it must also accept as
-// the writer writes it, and that text must not change any more; and whatever
-// the trace, checking and rewinding it must end well.
-func FuzzText(f *testing.F) {
-	seed, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
-	fatal.If(f, err)
-	f.Add(seed)
-	f.Add([]byte("memtop-trace 1\n" + whole))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		tr, err := tracetest.ParseText(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		once := tracetest.Text(t, tr)
-		again, err := tracetest.ParseText(strings.NewReader(once))
-		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, once)
-		}
-		if diff := cmp.Diff(once, tracetest.Text(t, again)); diff != "" {
-			t.Fatalf("the text changes (-once +again):\n%s", diff)
-		}
-		tracetest.Check(tr)
-		for i := range tr.Devices {
-			d := &tr.Devices[i]
-			trace.Rewind(tr, d)
-			lives := trace.NewLifetimes()
-			lives.Advance(d.Events)
-			lives.Finish(&d.Final)
-		}
-	})
 }

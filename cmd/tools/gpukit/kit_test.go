@@ -320,36 +320,3 @@ func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
 		}
 	}
 }
-
-// TestPyTorchTrainsTheSameModel runs a block of the script and looks at its
-// activation, which in GPT-2 and in our engine is the approximation by tanh; at the
-// classes of its head; and at how often it waits for a GPU that has three steps to do.
-func TestPyTorchTrainsTheSameModel(t *testing.T) {
-	python := os.Getenv("MEMTOP_TORCH_PYTHON")
-	if python == "" {
-		t.Skip("MEMTOP_TORCH_PYTHON names no Python with PyTorch")
-	}
-	out, err := exec.CommandContext(t.Context(), python, "-c", `
-import torch, torch_gpt2 as script
-asked = []
-gelu = script.F.gelu
-script.F.gelu = lambda x, **how: asked.append(how) or gelu(x, **how)
-script.Block()(torch.zeros(1, 2, script.WIDTH))
-print(asked)
-from types import SimpleNamespace as Options
-print([script.classes_of(Options(device=d, amp=a)) for d, a in (("cuda:0", "bf16"), ("cuda:0", "off"), ("cpu", "bf16"))])
-waits = []
-class Event:
-    def __init__(self, enable_timing): pass
-    def record(self, stream): pass
-    def elapsed_time(self, other): return 2.0 if waits else None
-torch.cuda.Event, torch.cuda.current_stream, torch.cuda.synchronize = Event, lambda d: None, waits.append
-clock = script.Clock(torch.device("cuda:0"))
-for _ in range(4): clock.mark()
-print(len(waits), clock.seconds(), len(waits))
-`).Output()
-	fatal.If(t, err)
-	if got, want := strings.TrimSpace(string(out)), "[{'approximate': 'tanh'}]\n[50304, 50257, 50257]\n0 [0.002, 0.002, 0.002] 1"; got != want {
-		t.Errorf("its activations, classes and waits are\n%s\nwant\n%s", got, want)
-	}
-}

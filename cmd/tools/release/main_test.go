@@ -207,20 +207,3 @@ func TestADebianChangelog(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 }
-
-func TestCommandLinesThatMakeNothing(t *testing.T) {
-	for name, args := range map[string][]string{
-		"nothing":               {},
-		"an unknown part":       {"signature", "a", "b"},
-		"one file":              {"sbom", "a"},
-		"what is no program":    {"sbom", written(t, "no program"), filepath.Join(t.TempDir(), "x")},
-		"a time that is none":   {"image", "-created", "today", "a", "b"},
-		"a program that is not": {"image", "-created", "2026-11-23T07:13:45Z", filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "x")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := run(args); err == nil {
-				t.Error("it is no failure")
-			}
-		})
-	}
-}

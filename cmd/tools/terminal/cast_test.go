@@ -24,39 +24,6 @@ func TestACastIsReadAsItWasWritten(t *testing.T) {
 	equal.Values(t, "the result", want, got)
 }
 
-func TestCastsThatAreNone(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing":           "",
-		"no version":        `{"width": 10, "height": 10}`,
-		"no cells":          `{"version": 2, "width": 0, "height": 10}`,
-		"too many cells":    `{"version": 2, "width": 10, "height": 100000000}`,
-		"an event cut off":  `{"version": 2, "width": 10, "height": 10}` + "\n[1, \"o\"",
-		"time goes back":    `{"version": 2, "width": 10, "height": 10}` + "\n[2, \"o\", \"a\"]\n[1, \"o\", \"b\"]",
-		"time before begin": `{"version": 2, "width": 10, "height": 10}` + "\n[-2, \"o\", \"a\"]",
-	} {
-		t.Run(name, func(t *testing.T) {
-			if c, err := ReadCast(strings.NewReader(text)); err == nil {
-				t.Errorf("it was read as %+v", c)
-			}
-		})
-	}
-}
-
-func FuzzReadCast(f *testing.F) {
-	f.Add(`{"version": 2, "width": 10, "height": 2}` + "\n[0, \"o\", \"a\\u001b[2Jb\"]\n[1, \"i\", \"q\"]\n[2, \"o\", \"\"]")
-	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ReadCast(strings.NewReader(text))
-		if err != nil {
-			return
-		}
-		for i, e := range c.Events[:max(len(c.Events)-1, 0)] {
-			if e.At < 0 || e.At > c.Events[i+1].At {
-				t.Errorf("event %d is at %v", i, e.At)
-			}
-		}
-	})
-}
-
 // TestAnAnimationShowsEachScreenOnce plays three screens, of which one is overwritten
 // before anybody sees it.
 func TestAnAnimationShowsEachScreenOnce(t *testing.T) {
