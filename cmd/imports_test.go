@@ -168,7 +168,7 @@ var picture = map[string][]string{
 	"cmd/testing/cudatest":       {"cmd/testing/hostbuild", "cmd/testing/ptx", "engine/device/cuda", "engine/device/cuda/kernels"},
 	"cmd/testing/fatal":          {},
 	"cmd/testing/hostbuild":      {"github.com/ebitengine/purego", "engine/device/cuda/kernels", "engine/device/cuda/kernels/source"},
-	"cmd/testing/killtest":       {"cmd/testing/fatal"},
+	"cmd/testing/killtest":       {},
 	"cmd/testing/nccltest":       {"engine/collective/nccl", "engine/device", "engine/device/cuda", "cmd/testing/cudatest"},
 	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/metricstest":    {"probe/exposition"},
