@@ -128,10 +128,10 @@ func TestPredictionsOfManyModels(t *testing.T) {
 		models, changes = map[string]sample{"gpt": models["gpt"]}, append(slices.Clone(singles), "pad_vocab=on amp=bf16", "lr=0.1")
 	}
 	for name, model := range models {
-		before := model.settled(t)
+		before, peak := model.settled(t)
 		for _, change := range changes {
 			t.Run(name+" "+change, func(t *testing.T) {
-				if off := model.off(t, before, strings.Replace(change, "=some", "="+model.some, 1)); off != 0 {
+				if off := model.off(t, before, peak, strings.Replace(change, "=some", "="+model.some, 1)); off != 0 {
 					t.Errorf("the predicted peak is off by %.2f %%", 100*off)
 				}
 			})
@@ -139,25 +139,23 @@ func TestPredictionsOfManyModels(t *testing.T) {
 	}
 }
 
-// settled returns a trainer whose steps find all memory where they need it.
-func (s sample) settled(t *testing.T) *Trainer {
+// settled returns a trainer whose steps find all memory where they need it, and their peak.
+func (s sample) settled(t *testing.T) (*Trainer, int64) {
 	t.Helper()
 	trainer := s.trainer(t)
-	steps(t, trainer, 3)
-	return trainer
+	return trainer, steps(t, trainer, 3)[2].Memory.PeakAllocated
 }
 
 // off predicts a change of a run, makes it in another run, and returns how far the
 // predicted peak was off.
-func (s sample) off(t *testing.T, before *Trainer, change string) float64 {
+func (s sample) off(t *testing.T, before *Trainer, peak int64, change string) float64 {
 	t.Helper()
 	p := predict(t, before, change)
 	after := s.trainer(t)
 	for text := range strings.FieldsSeq(change) {
 		set(t, after, text)
 	}
-	peak := func(trainer *Trainer) int64 { return steps(t, trainer, 3)[2].Memory.PeakAllocated }
-	return trace.Off(float64(peak(before)+p.PeakAllocated), float64(peak(after)))
+	return trace.Off(float64(peak+p.PeakAllocated), float64(steps(t, after, 3)[2].Memory.PeakAllocated))
 }
 
 // trainer returns a trainer of the model on a device of its own.
