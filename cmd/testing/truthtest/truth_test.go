@@ -195,12 +195,7 @@ func checkFits(t *testing.T, runner *Runner, program string, told *Told, a *Answ
 func runChanged(t *testing.T, runner *Runner, program, change string) (string, *Told) {
 	t.Helper()
 	folder, err := runner.Run(t.Context(), program, change)
-	switch {
-	case err != nil && strings.HasPrefix(program, "library_") && strings.Contains(err.Error(), "ModuleNotFoundError"):
-		t.Skip("a library is not installed")
-	case err != nil:
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	told, err := Read(folder)
 	fatal.If(t, err)
 	return folder, told
