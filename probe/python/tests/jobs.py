@@ -76,36 +76,3 @@ def dropping() -> Any:
     layer = torch.nn.TransformerEncoderLayer(32, 2, 64, dropout=0.3, batch_first=True)
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.TransformerEncoder(layer, 3), torch.nn.Linear(32, 1))
     return model, lambda: model(torch.randn(16, 12, 8)).pow(2).mean()
-
-
-def resnet() -> Any:
-    import torchvision
-
-    model = torchvision.models.resnet18(num_classes=10)
-    return model, lambda: torch.nn.functional.cross_entropy(model(torch.randn(4, 3, 32, 32)), torch.randint(10, (4,)))
-
-
-def gpt2() -> Any:
-    import transformers
-
-    config = transformers.GPT2Config(n_layer=3, n_head=4, n_embd=64, vocab_size=97, n_positions=64)
-    model = transformers.GPT2LMHeadModel(config).train()
-
-    def forward() -> Any:
-        tokens = torch.randint(97, (8, 64))
-        return model(tokens, labels=tokens).loss
-
-    return model, forward
-
-
-def lora() -> Any:
-    import peft
-
-    model, _ = gpt2()
-    model = peft.get_peft_model(model, peft.LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True)).train()
-
-    def forward() -> Any:
-        tokens = torch.randint(97, (8, 64))
-        return model(input_ids=tokens, labels=tokens).loss
-
-    return model, forward
