@@ -5,6 +5,7 @@ package traintest
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +29,9 @@ type Run struct {
 	// Unreachable says that the program cannot reach the leaked tensors any more.
 	Unreachable bool
 
-	length func(step int) int
-	plant  train.Leak
+	length  func(step int) int
+	changes map[int]string // of settings, key=value, before a step
+	plant   train.Leak
 	// during is called before every step, with the run; may be nil.
 	during func(r *running, step int)
 }
@@ -106,6 +108,9 @@ func (run *running) record(r Run) *trace.Trace {
 		if r.during != nil {
 			r.during(run, step)
 		}
+		if key, value, some := strings.Cut(r.changes[step], "="); some {
+			fatal.If(run.t, run.trainer.Change(key, value))
+		}
 		e, err := run.trainer.Step(run.t.Context())
 		fatal.If(run.t, err)
 		tr.Steps = append(tr.Steps, run.trainer.Report(&e))
@@ -144,18 +149,6 @@ func (run *running) keep(key int, layer, role string, elements int) {
 		tag := tensor.Tag{Category: trace.Workspace, Layer: layer, Role: role}
 		run.kept[key] = tensor.Full(run.device, tensor.Shape{elements}, device.Float32, 1, tag)
 	}
-}
-
-// drop releases what is kept under a key.
-func (run *running) drop(key int) {
-	run.kept[key].Release()
-	delete(run.kept, key)
-}
-
-// change sets a setting of the next step.
-func (run *running) change(key, value string) {
-	run.t.Helper()
-	fatal.If(run.t, run.trainer.Change(key, value))
 }
 
 // log collects events.

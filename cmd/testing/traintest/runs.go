@@ -6,6 +6,9 @@ import (
 	"github.com/memtop/memtop/engine/train"
 )
 
+// checkpoints come and go.
+var checkpoints = map[int]string{9: "checkpoint=block", 16: "checkpoint=none", 23: "checkpoint=block", 30: "checkpoint=none"}
+
 // Leaking returns runs with a mistake in every step.
 func Leaking() map[string]Run {
 	return map[string]Run{
@@ -27,8 +30,8 @@ func Leaking() map[string]Run {
 		},
 		"a cache, with settings that change": {
 			About: "checkpoints come and go while a cache grows", plant: train.LeakCache,
-			Leaks:  &Tensors{"workspace", "positions", "cached table", Steps * 4096 * 4},
-			during: checkpoints,
+			Leaks:   &Tensors{"workspace", "positions", "cached table", Steps * 4096 * 4},
+			changes: checkpoints,
 		},
 		"activations of growing sequences": {
 			About: "what is kept grows from step to step", plant: train.LeakActivations,
@@ -48,7 +51,8 @@ func Leaking() map[string]Run {
 	}
 }
 
-// Innocent returns runs that leak nothing, though some look like it.
+// Innocent returns runs that leak nothing, though some look like it. What programs keep beside is in the
+// made runs of package analysis.
 func Innocent() map[string]Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	var mixed [Steps + 2]int
@@ -56,101 +60,16 @@ func Innocent() map[string]Run {
 		mixed[i] = 8 * (1 + random.IntN(window/8))
 	}
 	return map[string]Run{
-		"steady":                    {About: "every step is like the one before"},
-		"growing sequences":         {About: "samples get longer by a token in every step", length: func(step int) int { return min(20+step, window) }},
-		"growing in stairs":         {About: "samples get longer in every eighth step", length: func(step int) int { return min(16+step/8*8, window) }},
-		"shrinking sequences":       {About: "samples get shorter", length: func(step int) int { return max(window-step, 8) }},
-		"alternating shapes":        {About: "long and short samples take turns", length: func(step int) int { return 16 + step%2*32 }},
-		"mixed shapes":              {About: "samples have any length", length: func(step int) int { return mixed[step] }},
-		"a warming cache":           {About: "a cache is filled in the first steps", during: warming(12)},
-		"a cache that warms longer": {About: "a cache is filled in half of the steps", during: warming(Steps / 2)},
-		"a table for each length":   {About: "a cache has an entry for each length of sample", length: func(step int) int { return mixed[step] }, during: tables(mixed[:])},
-		"the last few":              {About: "what the last eight steps made is kept", during: lastFew},
-		"now and then":              {About: "every tenth step makes something and drops it", during: evaluation},
-		"weights averaged":          {About: "in step 10, a copy of the weights is made", during: averaging},
-		"checkpoints come and go":   {About: "checkpointing is switched on and off", during: checkpoints},
-		"mixed precision":           {About: "bf16 from step 15 on", during: once(15, "amp", "bf16")},
-		"another optimizer":         {About: "Lion instead of AdamW, then AdamW again", during: optimizers},
-		"more state":                {About: "AdamW instead of SGD", during: moreState},
-		"in parts":                  {About: "batches run in parts, then at once", during: parts},
-	}
-}
-
-// warming fills a cache in the first n steps.
-func warming(n int) func(r *running, step int) {
-	return func(r *running, step int) { r.keep(step%n, "rotary", "cached table", 2048) }
-}
-
-// tables keeps something for each length.
-func tables(lengths []int) func(r *running, step int) {
-	return func(r *running, step int) { r.keep(lengths[step], "rotary", "cached table", 64*lengths[step]) }
-}
-
-func lastFew(r *running, step int) {
-	r.keep(step, "metrics", "window", 1024)
-	if step > 8 {
-		r.drop(step - 8)
-	}
-}
-
-func evaluation(r *running, step int) {
-	if step%10 == 0 {
-		r.keep(step, "evaluation", "logits", 1<<14)
-	} else if step%10 == 1 && step > 1 {
-		r.drop(step - 1)
-	}
-}
-
-func averaging(r *running, step int) {
-	if step == 10 {
-		for i := range 8 {
-			r.keep(i, "average", "weight", 4096)
-		}
-	}
-}
-
-func once(at int, key, value string) func(r *running, step int) {
-	return func(r *running, step int) {
-		if step == at {
-			r.change(key, value)
-		}
-	}
-}
-
-func checkpoints(r *running, step int) {
-	switch step {
-	case 9, 23:
-		r.change("checkpoint", "block")
-	case 16, 30:
-		r.change("checkpoint", "none")
-	}
-}
-
-func optimizers(r *running, step int) {
-	switch step {
-	case 12:
-		r.change("optimizer", "lion")
-	case 24:
-		r.change("optimizer", "adamw")
-	}
-}
-
-func moreState(r *running, step int) {
-	switch step {
-	case 1:
-		r.change("optimizer", "sgd")
-	case 20:
-		r.change("optimizer", "adamw")
-	}
-}
-
-func parts(r *running, step int) {
-	switch step {
-	case 10:
-		r.change("accumulate", "2")
-	case 20:
-		r.change("accumulate", "1")
-	case 30:
-		r.change("micro_batch", "1")
+		"steady":                  {About: "every step is like the one before"},
+		"growing sequences":       {About: "samples get longer by a token in every step", length: func(step int) int { return min(20+step, window) }},
+		"growing in stairs":       {About: "samples get longer in every eighth step", length: func(step int) int { return min(16+step/8*8, window) }},
+		"shrinking sequences":     {About: "samples get shorter", length: func(step int) int { return max(window-step, 8) }},
+		"alternating shapes":      {About: "long and short samples take turns", length: func(step int) int { return 16 + step%2*32 }},
+		"mixed shapes":            {About: "samples have any length", length: func(step int) int { return mixed[step] }},
+		"checkpoints come and go": {About: "checkpointing is switched on and off", changes: checkpoints},
+		"mixed precision":         {About: "bf16 from step 15 on", changes: map[int]string{15: "amp=bf16"}},
+		"another optimizer":       {About: "Lion instead of AdamW, then AdamW again", changes: map[int]string{12: "optimizer=lion", 24: "optimizer=adamw"}},
+		"more state":              {About: "AdamW instead of SGD", changes: map[int]string{1: "optimizer=sgd", 20: "optimizer=adamw"}},
+		"in parts":                {About: "batches run in parts, then at once", changes: map[int]string{10: "accumulate=2", 20: "accumulate=1", 30: "micro_batch=1"}},
 	}
 }
