@@ -1,8 +1,10 @@
 package pytorchtest
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"reflect"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Change returns a copy of v in which every dict has gone through edit. Shared
@@ -78,97 +80,49 @@ func Keys(v any) map[string]bool {
 	return keys
 }
 
-// Equal returns the first difference of two values as Python compares them, nil
-// when they are equal: the order of keys and sharing do not matter.
+// Equal returns the differences of two values as Python compares them, nil when they
+// are equal: the order of keys and sharing do not matter.
 func Equal(a, b any) error {
-	c := &comparison{same: map[[2]any]bool{}}
-	return c.equal(a, b, "value")
-}
-
-type comparison struct{ same map[[2]any]bool }
-
-func (c *comparison) equal(a, b any, path string) error {
-	switch a := a.(type) {
-	case *List:
-		if b, ok := b.(*List); ok {
-			return c.items(a, b, a.Items, b.Items, path)
-		}
-	case Tuple:
-		if b, ok := b.(Tuple); ok {
-			return c.items(nil, nil, a, b, path)
-		}
-	case *Dict:
-		if b, ok := b.(*Dict); ok {
-			return c.dicts(a, b, path)
-		}
-	default:
-		if plain(a) == plain(b) {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: %v (%T) against %v (%T)", path, a, a, b, b)
-}
-
-func (c *comparison) known(a, b any) bool {
-	if a == nil {
-		return false
-	}
-	known := c.same[[2]any{a, b}]
-	c.same[[2]any{a, b}] = true
-	return known
-}
-
-func (c *comparison) items(x, y any, a, b []any, path string) error {
-	if c.known(x, y) {
-		return nil
-	}
-	if len(a) != len(b) {
-		return fmt.Errorf("%s: %d items against %d", path, len(a), len(b))
-	}
-	for i := range a {
-		if err := c.equal(a[i], b[i], fmt.Sprintf("%s[%d]", path, i)); err != nil {
-			return err
-		}
+	if d := (difference{plain(map[any]any{}, a), plain(map[any]any{}, b)}); !reflect.DeepEqual(d[0], d[1]) {
+		return d
 	}
 	return nil
 }
 
-func (c *comparison) dicts(a, b *Dict, path string) error {
-	if c.known(a, b) {
-		return nil
-	}
-	values := map[any]any{}
-	for _, item := range b.Items {
-		values[item.Key] = item.Value
-	}
-	if len(a.Items) != len(values) {
-		return fmt.Errorf("%s: %d keys against %d", path, len(a.Items), len(values))
-	}
-	for _, item := range a.Items {
-		value, ok := values[item.Key]
-		if !ok {
-			return fmt.Errorf("%s: only one has the key %v", path, item.Key)
-		}
-		if err := c.equal(item.Value, value, fmt.Sprintf("%s[%q]", path, item.Key)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// difference is of two values, of which cmp would compare what is shared again and again.
+type difference [2]any
 
-// plain brings numbers and strings to one form. PyTorch's C++ pickler casts
-// unsigned integers to signed ones, so the two are the same.
-func plain(v any) string {
+func (d difference) Error() string { return cmp.Diff(d[0], d[1]) }
+
+// plain brings values to one form; done has the lists and dicts that have it. PyTorch's
+// C++ pickler casts unsigned integers to signed ones, so the two are the same.
+func plain(done map[any]any, v any) any {
 	switch v := v.(type) {
+	case *List:
+		if done[v] == nil {
+			done[v] = plain(done, Tuple(v.Items)).([]any)[1:]
+		}
+		return done[v]
+	case Tuple:
+		items := []any{"a tuple"}
+		for _, item := range v {
+			items = append(items, plain(done, item))
+		}
+		return items
+	case *Dict:
+		if done[v] == nil {
+			dict := map[any]any{}
+			for _, item := range v.Items {
+				dict[plain(done, item.Key)] = plain(done, item.Value)
+			}
+			done[v] = dict
+		}
+		return done[v]
 	case int64:
-		return fmt.Sprintf("integer %d", uint64(v))
-	case uint64:
-		return fmt.Sprintf("integer %d", v)
+		return uint64(v)
 	case Fresh:
-		return fmt.Sprintf("text %q", string(v))
-	case string:
-		return fmt.Sprintf("text %q", v)
+		return string(v)
 	default:
-		return fmt.Sprintf("%T %v", v, v)
+		return v
 	}
 }
