@@ -5,37 +5,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
-// Files that share one thing among many, or have many of one thing, by how many.
-var slowFiles = map[string]func(n int) any{
-	"a pool for each segment": func(n int) any {
-		return slowFile(n, nil, func(i int, segment, _ *pytorchtest.Dict) {
-			setKey(segment, "segment_pool_id", pytorchtest.Tuple{int64(i), int64(i + 1)})
+// Files that share one thing among many, or have many of one thing, by how many: as text.
+var slowFiles = map[string]func(n int) string{
+	"a pool for each segment": func(n int) string {
+		return slowFile(n, "stack s\n", func(i int) (string, string, string) { return "", "s", fmt.Sprintf("pool=%d,%d", i, i+1) })
+	},
+	"a deep stack of Python": func(n int) string { return slowFile(n, deepStack("s", n/10, "/home/u/a.py", "f"), alike) },
+	"a deep stack of C++":    func(n int) string { return slowFile(n, deepStack("s", n/10, "??", "at::native::f"), alike) },
+	"a deep stack with many roles": func(n int) string {
+		return slowFile(n, deepStack("s", n/10, "/home/u/a.py", "f"), func(i int) (string, string, string) {
+			return fmt.Sprintf("note n%d role=\"role%d\"\n", i, i), fmt.Sprintf("s note=n%d", i), ""
 		})
 	},
-	"a deep stack of Python": func(n int) any { return slowFile(n, deepStack(n/10, "/home/u/a.py", "f"), nil) },
-	"a deep stack of C++":    func(n int) any { return slowFile(n, deepStack(n/10, "??", "at::native::f"), nil) },
-	"a deep stack with many roles": func(n int) any {
-		return slowFile(n, deepStack(n/10, "/home/u/a.py", "f"), func(i int, _, event *pytorchtest.Dict) {
-			setKey(event, "role", fmt.Sprint("role", i))
+	"a standard library for each file": func(n int) string {
+		return slowFile(n, "", func(i int) (string, string, string) {
+			const lines = "frame x%[1]d \"/opt/v%[1]d/x.py\" 1 \"f\"\nframe a%[1]d \"/opt/v%[1]d/lib/python3.12/site-packages/a.py\" 1 \"g\"\nstack s%[1]d x%[1]d a%[1]d\n"
+			return fmt.Sprintf(lines, i), fmt.Sprintf("s%d", i), ""
 		})
 	},
-	"a standard library for each file": func(n int) any {
-		return slowFile(n, nil, func(i int, _, event *pytorchtest.Dict) {
-			root := fmt.Sprintf("/opt/v%d/", i)
-			setKey(event, "frames", &pytorchtest.List{Items: []any{
-				pythonDict("filename", root+"x.py", "line", int64(1), "name", "f"), pythonDict("filename", root+"lib/python3.12/site-packages/a.py", "line", int64(1), "name", "g"),
-			}})
-		})
-	},
-	"optimizer steps within each other": func(n int) any { return slowSteps(n, n/2, 0) },
-	"failures and optimizer steps":      func(n int) any { return slowSteps(n, 1, n/2) },
+	"optimizer steps within each other": func(n int) string { return slowSteps(n, n/2, 0) },
+	"failures and optimizer steps":      func(n int) string { return slowSteps(n, 1, n/2) },
 }
 
 // slowUses are the commands that look at most of a file.
@@ -82,10 +79,10 @@ func TestTimeFollowsTheSizeOfAFile(t *testing.T) {
 	}
 }
 
-func slowPath(t *testing.T, file any) string {
+func slowPath(t *testing.T, file string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.pickle")
-	fatal.If(t, os.WriteFile(path, pytorchtest.PythonPickle(file, 4), 0o600))
+	writeSnapshot(t, path, tracetest.Parse(t, file))
 	return path
 }
 
@@ -109,82 +106,52 @@ func processorTime(t *testing.T, use []string, path string) time.Duration {
 	return memtop.ProcessState.UserTime() + memtop.ProcessState.SystemTime()
 }
 
-func setKey(d *pytorchtest.Dict, key string, value any) {
-	for i := range d.Items {
-		if d.Items[i].Key == key {
-			d.Items[i].Value = value
-			return
-		}
-	}
-	d.Items = append(d.Items, pytorchtest.Item{Key: key, Value: value})
-}
-
-func pythonDict(keysAndValues ...any) *pytorchtest.Dict {
-	d := &pytorchtest.Dict{}
-	for i := 0; i < len(keysAndValues); i += 2 {
-		setKey(d, keysAndValues[i].(string), keysAndValues[i+1])
-	}
-	return d
-}
-
-func deepStack(depth int, file, name string) *pytorchtest.List {
-	l := &pytorchtest.List{}
+// deepStack has a stack of so many frames.
+func deepStack(stack string, depth int, file, name string) string {
+	var frames, labels strings.Builder
 	for i := range depth {
-		l.Items = append(l.Items, pythonDict("filename", file, "line", int64(i+1), "name", fmt.Sprint(name, i)))
+		fmt.Fprintf(&frames, "frame %s%d %q %d \"%s%d\"\n", stack, i, file, i+1, name, i)
+		fmt.Fprintf(&labels, " %s%d", stack, i)
 	}
-	return l
+	return frames.String() + "stack " + stack + labels.String() + "\n"
 }
 
-// slowEvent is an event, a microsecond after the one before.
-func slowEvent(action string, i, size int, frames *pytorchtest.List) *pytorchtest.Dict {
-	return pythonDict("action", action, "addr", int64(1<<30+i<<20), "size", int64(size), "stream", int64(0), "time_us", int64(1_700_000_000_000_000+i), "frames", frames)
-}
+func alike(int) (lines, stack, segment string) { return "", "s", "" }
 
-func slowSnapshot(segments, events, annotations *pytorchtest.List) any {
-	return pythonDict("segments", segments, "device_traces", &pytorchtest.List{Items: []any{events}}, "external_annotations", annotations)
-}
-
-// slowFile has segments of one live block each, which share a stack; change may edit a
-// segment and the event of its block.
-func slowFile(n int, frames *pytorchtest.List, change func(i int, segment, event *pytorchtest.Dict)) any {
-	if frames == nil {
-		frames = &pytorchtest.List{}
-	}
-	segments, events := &pytorchtest.List{}, &pytorchtest.List{}
-	none := &pytorchtest.List{}
+// slowFile has segments of one live block each: with lines before them, the stack of the
+// block, and what else a segment has.
+func slowFile(n int, lines string, of func(i int) (lines, stack, segment string)) string {
+	var names, events, segments strings.Builder
+	names.WriteString(lines)
 	for i := range n {
-		at := int64(1<<30 + i<<20)
-		block := pythonDict("address", at, "size", int64(1<<20), "requested_size", int64(1<<20), "state", "active_allocated", "frames", frames)
-		segment := pythonDict("device", int64(0), "address", at, "total_size", int64(1<<20), "stream", int64(0), "segment_type", "large",
-			"segment_pool_id", pytorchtest.Tuple{int64(0), int64(0)}, "frames", none, "blocks", &pytorchtest.List{Items: []any{block}})
-		event := slowEvent("alloc", i, 1<<20, frames)
-		if change != nil {
-			change(i, segment, event)
-		}
-		segments.Items, events.Items = append(segments.Items, segment), append(events.Items, event)
+		at := 1<<30 + i<<20
+		more, stack, segment := of(i)
+		names.WriteString(more)
+		fmt.Fprintf(&events, "alloc %d 1048576 @%d stack=%s\n", at, i+1, stack)
+		fmt.Fprintf(&segments, "segment %d 1048576 device=0 type=\"large\" stream=0 %s\n  block %d 1048576 active_allocated requested=1048576 stack=%s\n", at, segment, at, stack)
 	}
-	return slowSnapshot(segments, events, none)
+	return names.String() + "device 0\n" + events.String() + segments.String()
 }
 
 // slowSteps has n events of two deep stacks in turn, and optimizer steps, so many
 // within each other; the last events are failures.
-func slowSteps(n, within, failures int) any {
-	stacks := [2]*pytorchtest.List{deepStack(n/10, "??", "f"), deepStack(n/10, "??", "g")}
-	events, annotations := &pytorchtest.List{}, &pytorchtest.List{}
-	for i := range n {
-		action := "alloc"
-		if i >= n-failures {
-			action = "oom"
-		}
-		events.Items = append(events.Items, slowEvent(action, i, 1<<20, stacks[i%2]))
-	}
+func slowSteps(n, within, failures int) string {
+	var text strings.Builder
+	text.WriteString(deepStack("s", n/10, "??", "f") + deepStack("t", n/10, "??", "g"))
 	for i := range n / within / 2 {
 		for _, stage := range [...]string{"START", "END"} {
 			for k := range within {
-				annotations.Items = append(annotations.Items, pythonDict("name", "Optimizer.step#A", "stage", stage, "device", int64(0),
-					"time_us", int64(1_700_000_000_000_000+2*within*i+k)))
+				fmt.Fprintf(&text, "annotation \"Optimizer.step#A\" %q device=0 @%d\n", stage, 2*within*i+k+1)
 			}
 		}
 	}
-	return slowSnapshot(&pytorchtest.List{}, events, annotations)
+	text.WriteString("device 0\n")
+	for i := range n {
+		kind := "alloc"
+		if i >= n-failures {
+			kind = "oom"
+		}
+		fmt.Fprintf(&text, "%s %d 1048576 @%d stack=%c\n", kind, 1<<30+i<<20, i+1, "st"[i%2])
+	}
+	return text.String()
 }
