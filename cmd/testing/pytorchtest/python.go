@@ -11,7 +11,7 @@ import (
 // PythonPickle returns the pickle of v in the given protocol, 0 to 5, byte for
 // byte as CPython's C pickler writes it.
 func PythonPickle(v any, protocol int) []byte {
-	p := &pythonPickler{protocol: protocol, memo: map[any]int{}, frame: -1}
+	p := &pickler{protocol: protocol, memo: map[any]int{}, frame: -1}
 	if protocol >= 2 {
 		p.out = append(p.out, 0x80, byte(protocol))
 	}
@@ -21,8 +21,9 @@ func PythonPickle(v any, protocol int) []byte {
 	return p.out
 }
 
-type pythonPickler struct {
+type pickler struct {
 	protocol int
+	cpp      *cpp // nil is CPython's
 	out      []byte
 	memo     map[any]int // strings by value, lists and dicts by pointer
 	next     int
@@ -35,7 +36,7 @@ const (
 	pythonBatch = 1000
 )
 
-func (p *pythonPickler) write(s string) {
+func (p *pickler) write(s string) {
 	if p.protocol >= 4 && p.frame < 0 {
 		p.frame = len(p.out)
 		p.out = append(p.out, make([]byte, frameHeader)...)
@@ -43,7 +44,7 @@ func (p *pythonPickler) write(s string) {
 	p.out = append(p.out, s...)
 }
 
-func (p *pythonPickler) closeFrame() {
+func (p *pickler) closeFrame() {
 	if p.frame < 0 {
 		return
 	}
@@ -57,7 +58,7 @@ func (p *pythonPickler) closeFrame() {
 	p.frame = -1
 }
 
-func (p *pythonPickler) save(v any) {
+func (p *pickler) save(v any) {
 	if p.frame >= 0 && len(p.out)-p.frame-frameHeader >= frameTarget {
 		p.closeFrame()
 	}
@@ -75,7 +76,7 @@ func (p *pythonPickler) save(v any) {
 	case string:
 		p.saveString(v, true)
 	case Fresh:
-		p.saveString(string(v), len(v) <= 1)
+		p.saveString(string(v), len(v) <= 1 || p.cpp != nil)
 	case Raw:
 		p.write(string(v))
 	case Tuple:
@@ -89,7 +90,7 @@ func (p *pythonPickler) save(v any) {
 	}
 }
 
-func (p *pythonPickler) saveBool(v bool) {
+func (p *pickler) saveBool(v bool) {
 	names := [2]string{"I00\n", "I01\n"}
 	if p.protocol >= 2 {
 		names = [2]string{"\x89", "\x88"}
@@ -101,7 +102,7 @@ func (p *pythonPickler) saveBool(v bool) {
 	}
 }
 
-func (p *pythonPickler) saveInt(n int64) {
+func (p *pickler) saveInt(n int64) {
 	switch {
 	case n != int64(int32(n)):
 		p.saveLong(n)
@@ -116,13 +117,13 @@ func (p *pythonPickler) saveInt(n int64) {
 	}
 }
 
-func (p *pythonPickler) saveLong(n int64) {
+func (p *pickler) saveLong(n int64) {
 	if p.protocol < 2 {
 		p.write(fmt.Sprintf("L%dL\n", n))
 		return
 	}
 	bytes := binary.LittleEndian.AppendUint64(nil, uint64(n))
-	for len(bytes) > 1 {
+	for len(bytes) > 1 && p.cpp == nil {
 		last, before := bytes[len(bytes)-1], bytes[len(bytes)-2]
 		if last == 0 && before < 0x80 || last == 0xff && before >= 0x80 {
 			bytes = bytes[:len(bytes)-1]
@@ -133,9 +134,9 @@ func (p *pythonPickler) saveLong(n int64) {
 	p.write("\x8a" + string([]byte{byte(len(bytes))}) + string(bytes))
 }
 
-func (p *pythonPickler) saveUint(n uint64) {
+func (p *pickler) saveUint(n uint64) {
 	switch {
-	case n <= math.MaxInt64:
+	case n <= math.MaxInt64 || p.cpp != nil:
 		p.saveInt(int64(n))
 	case p.protocol < 2:
 		p.write(fmt.Sprintf("L%dL\n", n))
@@ -144,7 +145,7 @@ func (p *pythonPickler) saveUint(n uint64) {
 	}
 }
 
-func (p *pythonPickler) saveFloat(f float64) {
+func (p *pickler) saveFloat(f float64) {
 	if p.protocol > 0 {
 		p.write("G" + string(binary.BigEndian.AppendUint64(nil, math.Float64bits(f))))
 		return
@@ -156,7 +157,7 @@ func (p *pythonPickler) saveFloat(f float64) {
 	p.write("F" + text + "\n")
 }
 
-func (p *pythonPickler) saveString(s string, shared bool) {
+func (p *pickler) saveString(s string, shared bool) {
 	if shared && p.recall(s) {
 		return
 	}
@@ -194,7 +195,7 @@ func rawEscape(s string) string {
 
 // memoize gives the value written last the next memo entry. A nil key is a
 // value that is never referred to.
-func (p *pythonPickler) memoize(key any) {
+func (p *pickler) memoize(key any) {
 	if key != nil {
 		p.memo[key] = p.next
 	}
@@ -211,7 +212,7 @@ func (p *pythonPickler) memoize(key any) {
 	p.next++
 }
 
-func (p *pythonPickler) recall(key any) bool {
+func (p *pickler) recall(key any) bool {
 	at, ok := p.memo[key]
 	switch {
 	case !ok:
@@ -226,7 +227,7 @@ func (p *pythonPickler) recall(key any) bool {
 	return true
 }
 
-func (p *pythonPickler) saveTuple(t Tuple) {
+func (p *pickler) saveTuple(t Tuple) {
 	switch {
 	case len(t) == 0 && p.protocol >= 1:
 		p.write(")")
@@ -246,30 +247,37 @@ func (p *pythonPickler) saveTuple(t Tuple) {
 		}
 		p.write("t")
 	}
-	p.memoize(nil)
+	if p.cpp == nil {
+		p.memoize(nil)
+	}
 }
 
-func (p *pythonPickler) saveList(l *List) {
-	if p.recall(l) {
-		return
-	}
-	p.begin(l, "]", "(l")
-	p.batches(len(l.Items), "a", "e", func(i int) { p.save(l.Items[i]) })
+func (p *pickler) saveList(l *List) {
+	p.container(l, "List[Any]", [4]string{"]", "(l", "a", "e"}, len(l.Items), func(i int) { p.save(l.Items[i]) })
 }
 
-func (p *pythonPickler) saveDict(d *Dict) {
-	if p.recall(d) {
-		return
-	}
-	p.begin(d, "}", "(d")
-	p.batches(len(d.Items), "s", "u", func(i int) {
+func (p *pickler) saveDict(d *Dict) {
+	p.container(d, "Dict[str, Any]", [4]string{"}", "(d", "s", "u"}, len(d.Items), func(i int) {
 		p.save(d.Items[i].Key)
 		p.save(d.Items[i].Value)
 	})
 }
 
+// container writes a list or a dict, or a reference to one that was written before. The
+// opcodes are of an empty one, as old protocols make it too, of one item and of many.
+func (p *pickler) container(key any, tag string, opcodes [4]string, n int, item func(i int)) {
+	switch {
+	case p.recall(key):
+	case p.cpp != nil:
+		p.cppContainer(key, tag, opcodes, n, item)
+	default:
+		p.begin(key, opcodes[0], opcodes[1])
+		p.batches(n, opcodes[2], opcodes[3], item)
+	}
+}
+
 // begin writes an empty container, which old protocols make from a mark.
-func (p *pythonPickler) begin(key any, empty, old string) {
+func (p *pickler) begin(key any, empty, old string) {
 	if p.protocol == 0 {
 		empty = old
 	}
@@ -277,7 +285,7 @@ func (p *pythonPickler) begin(key any, empty, old string) {
 	p.memoize(key)
 }
 
-func (p *pythonPickler) batches(n int, one, many string, item func(i int)) {
+func (p *pickler) batches(n int, one, many string, item func(i int)) {
 	if p.protocol == 0 || n == 1 {
 		for i := range n {
 			item(i)
