@@ -162,6 +162,7 @@ func TestAViewerThatHasHungUpHalfwayIsLeft(t *testing.T) {
 // TestAViewerThatDoesNotReadIsLeftAndBeginsAgain is a viewer that was stopped:
 // it takes nothing while the program goes on, and comes back.
 func TestAViewerThatDoesNotReadIsLeftAndBeginsAgain(t *testing.T) {
+	t.Parallel()
 	p := probetest.New()
 	probe := listening(t, p, Options{limits: impatient, Ring: 1 << 14})
 	c := newClient(t, probe, "stopped")

@@ -110,6 +110,7 @@ func TestAChangeThatTheProgramDropsIsRefused(t *testing.T) {
 // TestTheStepOfAChangeIsTheFirstThatUsedIt changes a setting again and again
 // while steps, which read it when they begin, end as quickly as they can.
 func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
+	t.Parallel()
 	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	used := []string{""} // by step

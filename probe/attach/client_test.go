@@ -306,6 +306,7 @@ func TestACallCanBeCalledOff(t *testing.T) {
 }
 
 func TestDevicesAreLookedAtFromOutside(t *testing.T) {
+	t.Parallel()
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{})
 	look := func(who Process, devices []int) ([]trace.Gauge, error) {
@@ -329,6 +330,7 @@ func TestDevicesAreLookedAtFromOutside(t *testing.T) {
 // TestADriverThatNeverAnswersHoldsUpNobody has a look that returns only when the
 // test ends.
 func TestADriverThatNeverAnswersHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{})
 	hung, answer := make(chan struct{}), make(chan struct{}) // closed by the look, and at the end

@@ -146,6 +146,7 @@ func TestAnotherProtocolIsSeenBeforeTheStream(t *testing.T) {
 // many places and damages bytes there. The server does so at the first connection;
 // later ones say nothing.
 func TestStreamsThatAreCutOrDamagedLeaveTheLastGoodState(t *testing.T) {
+	t.Parallel()
 	good := goodStream(t)
 	damage := map[string]func(at int) []byte{
 		"cut":     func(at int) []byte { return good[:at] },

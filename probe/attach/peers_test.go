@@ -186,6 +186,7 @@ func (d *slowDisk) Write(p []byte) (int, error) {
 }
 
 func TestASlowDiskIsNotTheProgramsSilence(t *testing.T) {
+	t.Parallel()
 	const many = 1 << 20
 	program := says(ok, "\x80\x04"+strings.Repeat("N0", many)+"}(\x8c\x08segments]\x8c\x0ddevice_traces]u.")
 	const quiet = 10 * quickly // a busy machine does not let the program of this test wait that long

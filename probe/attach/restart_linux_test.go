@@ -24,6 +24,7 @@ func followed(t *testing.T, o *other) *Client {
 }
 
 func TestARestartIsFollowed(t *testing.T) {
+	t.Parallel()
 	folder, path := shortFolder(t), executable(t)
 	twin := startProgram(t, path, folder, nil) // which began before the first had ended
 	first := startProgram(t, path, folder, nil)
@@ -52,6 +53,7 @@ func TestARestartIsFollowed(t *testing.T) {
 }
 
 func TestARestartIsFollowedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	folder, path := shortFolder(t), executable(t)
 	o := startProgram(t, path, folder, nil)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{})
@@ -66,6 +68,7 @@ func TestARestartIsFollowedAgainAndAgain(t *testing.T) {
 }
 
 func TestOfSeveralRestartsNoneIsFollowed(t *testing.T) {
+	t.Parallel()
 	folder, path := shortFolder(t), executable(t)
 	c := followed(t, startProgram(t, path, folder, nil))
 	pid := c.Process().PID
@@ -80,6 +83,7 @@ func TestOfSeveralRestartsNoneIsFollowed(t *testing.T) {
 }
 
 func TestAnotherCommandIsNoRestart(t *testing.T) {
+	t.Parallel()
 	folder := shortFolder(t)
 	c := followed(t, startProgram(t, executable(t), folder, nil))
 	startProgram(t, executable(t), folder, nil) // under another path
@@ -91,6 +95,7 @@ func TestAnotherCommandIsNoRestart(t *testing.T) {
 // TestAStoppedProgramIsGivenUpAndComesBack stops a program for longer than it may
 // say nothing, and lets it go on.
 func TestAStoppedProgramIsGivenUpAndComesBack(t *testing.T) {
+	t.Parallel()
 	o := startOther(t, shortFolder(t), nil)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{quiet: 2 * protocol.Heartbeat})
 	must(t, o.Process.Signal(syscall.SIGSTOP))

@@ -213,6 +213,7 @@ func TestFailuresStopNothing(t *testing.T) {
 // TestNothingIsLeftRunning has a part start processes that hear no request to end, of
 // a session of their own, and one that keeps its output open.
 func TestNothingIsLeftRunning(t *testing.T) {
+	t.Parallel()
 	k := newKit(t, map[string]string{
 		"nvidia-smi": "",
 		"cuda.test": `[ "$1" = -test.list ] && { echo TestMemory; exit; }
