@@ -245,6 +245,7 @@ func TestChoosingAProcessIsEndedByASignal(t *testing.T) {
 // TestAFaultLeavesTheTerminalAsItWas has a screen fail in each of the places that
 // run it; see faulty.
 func TestAFaultLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
 	for place := range faults {
 		t.Run(place, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
@@ -264,6 +265,7 @@ func TestAFaultLeavesTheTerminalAsItWas(t *testing.T) {
 }
 
 func TestAScreenThatHangsLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
 	l := newLine(t, "faulty", "hang")
 	l.start()
 	l.see("a screen")
@@ -278,6 +280,7 @@ func TestAScreenThatHangsLeavesTheTerminalAsItWas(t *testing.T) {
 // TestATerminalThatTakesNothingIsLeft does not read what memtop writes, as a
 // connection that is dead does not.
 func TestATerminalThatTakesNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	l := newLine(t, "faulty", "flood")
 	l.start()
 	l.see("a screen")

@@ -67,6 +67,7 @@ func (r *reader) wantEnded(t *testing.T, code int, last string) {
 }
 
 func TestASignalEndsAReadThatNeverEnds(t *testing.T) {
+	t.Parallel()
 	for s, want := range endings {
 		t.Run(want.last, func(t *testing.T) {
 			r := startReader(t, `exec "$0" "$@"`)
@@ -78,6 +79,7 @@ func TestASignalEndsAReadThatNeverEnds(t *testing.T) {
 
 // TestWhatOutlivesItsTerminalIsNotEndedByAHangup starts memtop as nohup does.
 func TestWhatOutlivesItsTerminalIsNotEndedByAHangup(t *testing.T) {
+	t.Parallel()
 	r := startReader(t, `trap '' HUP; exec "$0" "$@"`)
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		send(t, r.Process, s)

@@ -71,6 +71,7 @@ func resident(t *testing.T, args ...string) (peak int64, code int, said string) 
 // bytes. Whatever becomes of them, no more than 1.2 times the bound is ever
 // resident, and who is refused is told the bound in one line.
 func TestBombsStayWithinTheBound(t *testing.T) {
+	t.Parallel()
 	if build, _ := debug.ReadBuildInfo(); slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("the race detector takes memory of its own for every byte of ours")
 	}
