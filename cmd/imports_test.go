@@ -173,6 +173,7 @@ var picture = map[string][]string{
 	"cmd/testing/ptx":            {}, // text to results, of no package of ours
 	"cmd/testing/metricstest":    {"probe/exposition"},
 	"cmd/testing/probetest":      {"cmd/testing/fatal", "snapshots/trace"},
+	"cmd/testing/onfile":         {"cmd/testing/fatal", "cmd/testing/pytorchtest", "snapshots", "snapshots/trace"},
 	"cmd/testing/pytorchtest":    {"github.com/google/go-cmp/cmp", "cmd/testing/fatal", "cmd/testing/tracetest", "engine/alloc", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"cmd/testing/fatal", "engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"cmd/testing/fatal", "snapshots/trace"},

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -42,13 +42,6 @@ func boxedProgram(t *testing.T, o Options) (*probetest.Program, *Probe, string) 
 	return program, p, path
 }
 
-func openBox(t *testing.T, path string) *trace.Trace {
-	t.Helper()
-	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	fatal.If(t, err)
-	return source.Trace()
-}
-
 func TestABoxHasStepsNamesAndChanges(t *testing.T) {
 	program, p, path := boxedProgram(t, Options{Control: &controlled{probetest.New()}})
 	program.Run(100)
@@ -57,7 +50,7 @@ func TestABoxHasStepsNamesAndChanges(t *testing.T) {
 	program.Finish(p)
 	var tr *trace.Trace
 	probetest.Eventually(t, "the step and the new name in the box", func() bool {
-		tr = openBox(t, path)
+		tr = onfile.Trace(t, path)
 		note := tr.Tables.Notes[tr.Devices[0].Events.At(tr.Devices[0].Events.Len()-1).Note]
 		return len(tr.Steps) == 1 && tr.Tables.String(note.Category) == "something new"
 	})
@@ -89,7 +82,7 @@ func TestABoxStaysWhenARequestHadFoundNoMemory(t *testing.T) {
 	program.Run(10)
 	p.Record(0, trace.Event{Kind: trace.OOM, Size: 1 << 20, Time: 11})
 	fatal.If(t, p.Close())
-	tr := openBox(t, path)
+	tr := onfile.Trace(t, path)
 	if end := tr.Live.Ended; end.Runs || !strings.Contains(end.Goodbye, "1 of its requests had found no memory") || end.Devices[0].Events != 11 {
 		t.Errorf("the end is %+v", end)
 	}
@@ -220,7 +213,7 @@ func TestArgumentsAreLeftOutWhereTheEnvironmentSaysSo(t *testing.T) {
 	} {
 		t.Setenv(protocol.CommandLineVariable, setting)
 		_, p, path := boxedProgram(t, Options{})
-		if got := openBox(t, path).Live.Command; got != want {
+		if got := onfile.Trace(t, path).Live.Command; got != want {
 			t.Errorf("%q: the box is of %q, want %q", setting, got, want)
 		}
 		text, err := os.ReadFile(path)

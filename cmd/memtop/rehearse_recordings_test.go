@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -94,7 +94,7 @@ func (r *recording) hold(t *testing.T, python, folder string) {
 	if !strings.Contains(r.recorded, "/") {
 		recorded = filepath.Join(pytorchtest.SharedFolder(t), r.recorded)
 	}
-	want := traceOf(t, recorded)
+	want := onfile.Trace(t, recorded)
 	again := t.TempDir() // a copy, so that what the repository has stays
 	fatal.If(t, os.CopyFS(again, os.DirFS(filepath.Join(folder, strings.Split(r.folder, "/")[0]))))
 	_, within, _ := strings.Cut(r.folder, "/")
@@ -106,7 +106,7 @@ func (r *recording) hold(t *testing.T, python, folder string) {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	got := traceOf(t, filepath.Join(place, r.writes))
+	got := onfile.Trace(t, filepath.Join(place, r.writes))
 	r.compare(t, want, got)
 }
 
@@ -144,12 +144,4 @@ func sequence(of *trace.Trace, kinds []trace.Kind) (list []string) {
 		}
 	}
 	return list
-}
-
-func traceOf(t *testing.T, path string) *trace.Trace {
-	t.Helper()
-	s, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s.Trace()
 }

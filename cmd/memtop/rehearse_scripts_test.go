@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -159,10 +159,7 @@ torch.cuda.memory._dump_snapshot(%q)
 	if r.code != 0 || r.OtherValues == nil || r.OtherValues.Same || r.OtherValues.PeakAllocated < 2<<20 {
 		t.Fatalf("code %d, %+v, %s", r.code, r.OtherValues, r.stderr)
 	}
-	s, err := snapshots.Open(t.Context(), own, snapshots.Options{})
-	fatal.If(t, err)
-	defer func() { _ = s.Close() }()
-	if got := report.New(s.Trace()).Devices[0].PeakRequested; got >= 2<<20 {
+	if got := report.New(onfile.Trace(t, own)).Devices[0].PeakRequested; got >= 2<<20 {
 		t.Errorf("the program's snapshot has %d bytes, which are those of the second run", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -102,10 +102,7 @@ func TestARehearsedProgramThatFits(t *testing.T) {
 	if _, err := os.Stat(weights); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("weights were saved that were never computed: %v", err)
 	}
-	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
-	fatal.If(t, err)
-	defer func() { _ = s.Close() }()
-	if got := report.New(s.Trace()).Devices[0].PeakReserved; got != on.PeakReserved {
+	if got := report.New(onfile.Trace(t, snapshot)).Devices[0].PeakReserved; got != on.PeakReserved {
 		t.Errorf("the snapshot's peak of reserved memory is %d, want %d", got, on.PeakReserved)
 	}
 }
@@ -169,10 +166,7 @@ func TestTheSnapshotOfARehearsalThatDoesNotFit(t *testing.T) {
 	if r.code != 11 || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil || r.Ranks[0].OOM.Needs == nil || len(r.FitsOn) == 0 {
 		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
-	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
-	fatal.If(t, err)
-	defer func() { _ = s.Close() }()
-	if got := report.New(s.Trace()).Devices[0].PeakReserved; got > 1<<30 {
+	if got := report.New(onfile.Trace(t, snapshot)).Devices[0].PeakReserved; got > 1<<30 {
 		t.Errorf("the snapshot's peak is %d, more than the device has", got)
 	}
 }

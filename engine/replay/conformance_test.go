@@ -2,16 +2,13 @@ package replay
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/cmd/testing/pytorchtest"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/engine/alloc"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -21,24 +18,12 @@ import (
 // forEachShared calls do with every device of the shared snapshots.
 func forEachShared(t *testing.T, do func(t *testing.T, name string, tr *trace.Trace, d *trace.Device)) {
 	t.Helper()
-	folder := pytorchtest.SharedFolder(t)
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if !strings.HasSuffix(name, ".pickle") && !strings.HasSuffix(name, ".html") {
-			continue
-		}
-		source, err := snapshots.Open(t.Context(), filepath.Join(folder, name), snapshots.Options{})
-		fatal.If(t, err)
-		tr := source.Trace()
+	onfile.Shared(t, func(t *testing.T, name string, tr *trace.Trace) {
+		t.Helper()
 		for i := range tr.Devices {
-			t.Run(name, func(t *testing.T) { do(t, name, tr, &tr.Devices[i]) })
+			do(t, name, tr, &tr.Devices[i])
 		}
-		fatal.If(t, source.Close())
-	}
+	})
 }
 
 // TestRealTracesReplayEventByEvent is the conformance test of package alloc: what
@@ -226,10 +211,7 @@ func TestFilesOfNewSettingsReplayEventByEvent(t *testing.T) {
 	const withReserve = "expandable_segments:True,expandable_segments_reserve:4G"
 	for name, settings := range map[string]string{"reserve.torch2.15": withReserve, "addressed.torch2.15": ""} {
 		t.Run(name, func(t *testing.T) {
-			source, err := snapshots.Open(t.Context(), "../../snapshots/pytorch/testdata/"+name+".pickle.gz", snapshots.Options{})
-			fatal.If(t, err)
-			defer func() { _ = source.Close() }()
-			a := ask(t, whatif.Question{Trace: source.Trace(), Event: -1})
+			a := ask(t, whatif.Question{Trace: onfile.Trace(t, "../../snapshots/pytorch/testdata/"+name+".pickle.gz"), Event: -1})
 			if a.Recorded.WhyNot != "" || a.Recorded.Settings != settings {
 				t.Errorf("under %q: %s", a.Recorded.Settings, a.Recorded.WhyNot)
 			}

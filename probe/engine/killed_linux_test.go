@@ -16,10 +16,10 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/killtest"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/probe"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -202,11 +202,7 @@ func killOne(t *testing.T, size int) (lost, ahead bool) {
 	_ = c.Wait() // it was killed
 	l, err := openLedger(filepath.Join(folder, "ledger"))
 	fatal.If(t, err)
-	source, err := snapshots.Open(t.Context(), boxes[0], snapshots.Options{})
-	if err != nil {
-		t.Fatal("the box does not open: ", err)
-	}
-	return wantLedger(t, source.Trace(), l)
+	return wantLedger(t, onfile.Trace(t, boxes[0]), l)
 }
 
 // wantLedger compares a box with the ledger.

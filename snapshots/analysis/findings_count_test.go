@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -68,7 +69,7 @@ func TestFindingsOfRealFilesEqualACountOfAllocations(t *testing.T) {
 		t.Skip("it computes much and shares nothing")
 	}
 	checked := make(map[string]int)
-	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		x := NewIndex(tr, &tr.Devices[0])
 		all := countedAt(x)

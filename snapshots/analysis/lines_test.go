@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -30,7 +31,7 @@ func TestLinesOfRealFilesEqualACountOfAllLiveBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much and shares nothing")
 	}
-	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		for i := range tr.Devices {
 			x := NewIndex(tr, &tr.Devices[i])

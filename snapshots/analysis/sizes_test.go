@@ -3,6 +3,7 @@ package analysis
 import (
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -31,7 +32,7 @@ func TestSizesOfBlocksAreExact(t *testing.T) {
 }
 
 func TestSizesOfBlocksInRealFilesAreExact(t *testing.T) {
-	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		checkSizes(t, NewIndex(tr, &tr.Devices[0]))
 	})

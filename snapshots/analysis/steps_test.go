@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -12,7 +13,7 @@ import (
 
 func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {
 	compared := 0
-	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		marked := NewIndex(tr, &tr.Devices[0])
 		if len(marked.Steps()) == 0 || marked.StepsInferred() != iteration.None {
@@ -70,7 +71,7 @@ func TestGrowthIsJudgedByInferredSteps(t *testing.T) {
 
 func TestPeaksOfStepsEqualANaiveReplay(t *testing.T) {
 	compared := 0
-	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		x := NewIndex(tr, &tr.Devices[0])
 		peaks := StepPeaks(x)

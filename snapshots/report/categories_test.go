@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 )
 
 // label says how much of a category a device has at its peak, at least and at most.
@@ -87,13 +87,8 @@ func TestCategoriesOfLabelledFiles(t *testing.T) {
 
 func mislabelled(t *testing.T, path string, devices map[int]*labelled) float64 {
 	t.Helper()
-	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	fatal.If(t, err)
-	defer func() {
-		fatal.If(t, source.Close())
-	}()
 	found := make(map[int]map[string]int64)
-	for _, d := range New(source.Trace()).Devices {
+	for _, d := range New(onfile.Trace(t, path)).Devices {
 		found[d.Device] = make(map[string]int64)
 		for _, r := range d.RulesAtPeak {
 			found[d.Device][r.Category] += r.Bytes

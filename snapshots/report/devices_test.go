@@ -8,8 +8,8 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 )
 
@@ -80,10 +80,7 @@ func TestNoPinnedMemoryHasNoPart(t *testing.T) {
 // TestAReserveOfExpandableSegmentsIsNamed has a file of PyTorch 2.15: a request of
 // more than the reserve, while the driver had much more.
 func TestAReserveOfExpandableSegmentsIsNamed(t *testing.T) {
-	source, err := snapshots.Open(t.Context(), "../pytorch/testdata/reserve.torch2.15.pickle.gz", snapshots.Options{})
-	fatal.If(t, err)
-	defer func() { _ = source.Close() }()
-	text := pageOf(t, New(source.Trace()), 200)
+	text := pageOf(t, New(onfile.Trace(t, "../pytorch/testdata/reserve.torch2.15.pickle.gz")), 200)
 	const want = "the driver had 69.3 GiB free: expandable_segments_reserve lets no segment have that much"
 	if got := strings.Count(text, want); got != 2 {
 		t.Errorf("%d sentences name it, want the finding and the account:\n%s", got, text)

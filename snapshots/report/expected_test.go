@@ -13,22 +13,12 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/report"
-	"github.com/memtop/memtop/snapshots/trace"
 )
-
-func open(tb testing.TB, path string) *trace.Trace {
-	tb.Helper()
-	source, err := snapshots.Open(tb.Context(), path, snapshots.Options{})
-	fatal.If(tb, err)
-	tr := source.Trace()
-	fatal.If(tb, source.Close())
-	return tr
-}
 
 // expectedFile is a line of expected.jsonl.
 type expectedFile struct {
@@ -57,7 +47,7 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 	dir := pytorchtest.SharedFolder(t)
 	for _, want := range expectedFiles(t, dir) {
 		t.Run(want.File, func(t *testing.T) {
-			r := report.New(open(t, filepath.Join(dir, want.File)))
+			r := report.New(onfile.Trace(t, filepath.Join(dir, want.File)))
 			text, err := json.Marshal(r)
 			fatal.If(t, err)
 			var got expectedFile
@@ -84,7 +74,7 @@ func TestRealFilesWrittenAgainDoNotDiffer(t *testing.T) {
 	dir := pytorchtest.SharedFolder(t)
 	for _, file := range expectedFiles(t, dir) {
 		t.Run(file.File, func(t *testing.T) {
-			tr := open(t, filepath.Join(dir, file.File))
+			tr := onfile.Trace(t, filepath.Join(dir, file.File))
 			var text bytes.Buffer
 			fatal.If(t, pytorch.Write(&text, tr))
 			again, err := pytorch.Decode(t.Context(), &text, pytorch.Options{})
@@ -103,7 +93,7 @@ var updateFindings = flag.Bool("update-findings", false, "rewrite the golden fin
 // findingsOf returns the findings of a file's devices, as sentences.
 func findingsOf(t *testing.T, path string) []string {
 	t.Helper()
-	tr := open(t, path)
+	tr := onfile.Trace(t, path)
 	var sentences []string
 	for i := range tr.Devices {
 		for _, f := range analysis.NewIndex(tr, &tr.Devices[i]).Findings() {

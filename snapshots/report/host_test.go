@@ -7,8 +7,8 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -135,9 +135,7 @@ func TestAServersCacheAndShareAreSaid(t *testing.T) {
 // not replayed while the file was read: those are given away once.
 func TestAReportSaysTheSameOfAnIndexThatWasNotPrepared(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
-		s, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-		fatal.If(t, err)
-		tr := s.Trace()
+		tr := onfile.Trace(t, path)
 		prepared, err := json.Marshal(New(tr))
 		fatal.If(t, err)
 		indexes := make([]*analysis.Index, len(tr.Devices))

@@ -2,34 +2,27 @@ package trace_test
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // forShared runs a test for each device with a history of the real files.
 func forShared(t *testing.T, test func(t *testing.T, tr *trace.Trace, d *trace.Device)) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(pytorchtest.SharedFolder(t), "*.torch*"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, file := range files {
-		source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
-		fatal.If(t, err)
-		tr := source.Trace()
+	onfile.Shared(t, func(t *testing.T, name string, tr *trace.Trace) {
+		t.Helper()
 		for i := range tr.Devices {
-			if d := &tr.Devices[i]; d.Events.Len() > 1 && filepath.Base(file) != "trimmed_by_hand.torch2.10.pickle" {
-				t.Run(filepath.Base(file), func(t *testing.T) { test(t, tr, d) })
+			if d := &tr.Devices[i]; d.Events.Len() > 1 && name != "trimmed_by_hand.torch2.10.pickle" {
+				test(t, tr, d)
 			}
 		}
-	}
+	})
 }
 
 // merge returns what a follower makes of windows.

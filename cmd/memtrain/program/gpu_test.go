@@ -17,10 +17,10 @@ import (
 	"github.com/memtop/memtop/cmd/testing/cudatest"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/probe/protocol"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,18 +204,9 @@ type memoryEvent struct {
 	Note   string
 }
 
-// written reads the snapshot of a run.
-func written(t *testing.T, path string) *trace.Trace {
-	t.Helper()
-	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = source.Close() })
-	return source.Trace()
-}
-
 func memoryEvents(t *testing.T, path string) []memoryEvent {
 	t.Helper()
-	tr := written(t, path)
+	tr := onfile.Trace(t, path)
 	d := &tr.Devices[0]
 	var list []memoryEvent
 	for i := range d.Events.Len() {
@@ -299,7 +290,7 @@ func TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn(t *testing.T) {
 // epoch, from its snapshot.
 func beginnings(t *testing.T, path string) (begun []int64) {
 	t.Helper()
-	d := &written(t, path).Devices[0]
+	d := &onfile.Trace(t, path).Devices[0]
 	for i := range d.Events.Len() {
 		if e := d.Events.At(i); e.Kind == trace.StepBegin {
 			if begun = append(begun, e.Time); e.Size != int64(len(begun)) {

@@ -6,22 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/difference"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
-
-func open(tb testing.TB, path string) *trace.Trace {
-	tb.Helper()
-	source, err := snapshots.Open(tb.Context(), path, snapshots.Options{})
-	fatal.If(tb, err)
-	fatal.If(tb, source.Close())
-	return source.Trace()
-}
 
 func peakOf(tr *trace.Trace) difference.Side {
 	x := analysis.NewIndex(tr, &tr.Devices[0])
@@ -32,7 +23,7 @@ func peakOf(tr *trace.Trace) difference.Side {
 // with autocast, at the peaks.
 func TestTheDifferenceThatMixedPrecisionMakesIsExplained(t *testing.T) {
 	dir := pytorchtest.SharedFolder(t)
-	a, b := open(t, filepath.Join(dir, "step_fp32.torch2.5.pickle")), open(t, filepath.Join(dir, "step_amp.torch2.5.pickle"))
+	a, b := onfile.Trace(t, filepath.Join(dir, "step_fp32.torch2.5.pickle")), onfile.Trace(t, filepath.Join(dir, "step_amp.torch2.5.pickle"))
 	d := difference.Of(difference.Merge(a.Tables, b.Tables), peakOf(a), peakOf(b))
 	check(t, d)
 	if e := d.Explained(); e.Either*100 < 90*e.Bytes || e.Category*100 < 90*e.Bytes {
@@ -127,7 +118,7 @@ func lineOf(t *trace.Tables, a trace.Allocation) string {
 
 func TestTablesOfRealFilesEqualACountOfAllLiveBlocks(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
-		tr := open(t, path)
+		tr := onfile.Trace(t, path)
 		merged := difference.Merge(tr.Tables, tr.Tables)
 		for i := range tr.Devices {
 			x := analysis.NewIndex(tr, &tr.Devices[i])
