@@ -30,8 +30,7 @@ func pages(t *testing.T) map[string]string {
 
 func text(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", name))
-	fatal.If(t, err)
+	content := fatal.Read(t, filepath.Join("..", name))
 	return string(content)
 }
 
@@ -250,8 +249,7 @@ var (
 // packages that the command names: a test that was renamed or moved would leave a
 // promise that runs nothing and passes.
 func TestTheProofNamesTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile("../docs/proof.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../docs/proof.md")
 	commands := proofCommand.FindAllStringSubmatch(string(page), -1)
 	if len(commands) < 50 {
 		t.Fatalf("only %d commands were found", len(commands))
@@ -292,8 +290,7 @@ func testsByPackage(t *testing.T) map[string]string {
 	declared := make(map[string]string)
 	for _, p := range listPackages(t, module+"/...") {
 		for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
-			text, err := os.ReadFile(filepath.Join(p.Dir, file))
-			fatal.If(t, err)
+			text := fatal.Read(t, filepath.Join(p.Dir, file))
 			for _, name := range declaredTest.FindAllStringSubmatch(string(text), -1) {
 				declared[p.ImportPath] += name[1] + "\n"
 			}

@@ -171,12 +171,10 @@ func ExampleListen() {
 // TestTheEmbeddingPageShowsThisCode compares every piece of Go in the page with
 // this file and the example program, which are compiled and run.
 func TestTheEmbeddingPageShowsThisCode(t *testing.T) {
-	page, err := os.ReadFile("../docs/embedding.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../docs/embedding.md")
 	var code []byte
 	for _, file := range []string{"example_test.go", "../examples/spirals/main.go"} {
-		text, err := os.ReadFile(file)
-		fatal.If(t, err)
+		text := fatal.Read(t, file)
 		code = append(code, text...)
 	}
 	pieces := strings.Split(string(page), "```go\n")[1:]

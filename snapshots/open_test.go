@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,8 +66,7 @@ func page(pickles ...[]byte) []byte {
 
 func write(t testing.TB, content []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "a file of any name.txt")
-	fatal.If(t, os.WriteFile(path, content, 0o600))
+	path := fatal.Write(t, "a file of any name.txt", content)
 	return path
 }
 

@@ -16,8 +16,7 @@ import (
 )
 
 func TestTheDocsListTheVariablesOfFlags(t *testing.T) {
-	text, err := os.ReadFile("../../docs/commands.md")
-	fatal.If(t, err)
+	text := fatal.Read(t, "../../docs/commands.md")
 	listed := regexp.MustCompile(`(?s)\n## Settings\n.*?\n\n.*?\n#`).Find(append(text, "\n#"...))
 	var got, want []string
 	for _, name := range regexp.MustCompile("`MEMTOP_[A-Z_]+`").FindAll(listed, -1) {
@@ -104,8 +103,7 @@ func documentation(t *testing.T) map[string][]documented {
 	fatal.If(t, err)
 	all := make(map[string][]documented)
 	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		fatal.If(t, err)
+		text := fatal.Read(t, filepath.Join(root, page))
 		all[page] = commandsOf(page, string(text))
 	}
 	return all

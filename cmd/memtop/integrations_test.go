@@ -84,8 +84,7 @@ func TestTheActionKeepsCommentAndPage(t *testing.T) {
 // TestAnEditorFindsTheLines gives what memtop check prints to the matcher of
 // docs/editors.md.
 func TestAnEditorFindsTheLines(t *testing.T) {
-	page, err := os.ReadFile("../../docs/editors.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../../docs/editors.md")
 	_, block, _ := strings.Cut(string(page), "```json\n")
 	block, _, _ = strings.Cut(block, "```")
 	var file struct {

@@ -78,8 +78,7 @@ func TestBombsStayWithinTheBound(t *testing.T) {
 	long := os.Getenv("MEMTOP_LONG") != ""
 	for i, name := range slices.Sorted(maps.Keys(bombs)) {
 		content := bombs[name]()
-		path := filepath.Join(t.TempDir(), "bomb")
-		fatal.If(t, os.WriteFile(path, packed(t, content, i), 0o600))
+		path := fatal.Write(t, "bomb", packed(t, content, i))
 		for _, option := range []string{"", "64MiB"} {
 			t.Run(name+"/"+option, func(t *testing.T) {
 				if name == "texts" && option == "" && !long {

@@ -123,8 +123,7 @@ func (f *figure) differsBy(measured int64) float64 {
 // readFigures returns the published measurements.
 func readFigures(t *testing.T) (list []figure) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(publishedFolder, "figures.tsv"))
-	fatal.If(t, err)
+	data := fatal.Read(t, filepath.Join(publishedFolder, "figures.tsv"))
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "#") {
@@ -145,8 +144,7 @@ func readFigures(t *testing.T) (list []figure) {
 // was not rehearsed, a GPU and a source, and
 // at least ten of several sources say that they are met.
 func TestPublishedMeasurementsAreWhole(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(publishedFolder, "README.md"))
-	fatal.If(t, err)
+	readme := fatal.Read(t, filepath.Join(publishedFolder, "README.md"))
 	met, sources := 0, make(map[string]bool)
 	for _, f := range readFigures(t) {
 		if _, err := os.Stat(filepath.Join(publishedFolder, f.command[0])); err != nil && !strings.HasPrefix(f.cause, notRehearsed) {

@@ -64,8 +64,7 @@ func TestRehearsedProgramsProveTheImitation(t *testing.T) {
 // valuesIn returns the flags for the values that a script gives its lines in comments.
 func valuesIn(t *testing.T, path string) (flags []string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	fatal.If(t, err)
+	text := fatal.Read(t, path)
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
@@ -229,8 +228,7 @@ while True:
     kept.append(torch.empty(rank << 20, device="cuda"))
     o.step()
 `
-	path := filepath.Join(t.TempDir(), "grows.py")
-	fatal.If(t, os.WriteFile(path, []byte(script), 0o600))
+	path := fatal.Write(t, "grows.py", []byte(script))
 	r := rehearseWith(t, append(append(append(twoRanks.flags, "--", cudaPython(t)), twoRanks.launcher...), path)...)
 	if r.code != 0 || r.Ended != "settled" || len(r.Ranks) != 2 || r.Bound != report.BoundModelled {
 		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)

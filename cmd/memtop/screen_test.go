@@ -119,8 +119,7 @@ func commandNamed(t *testing.T, name string, args ...string) *exec.Cmd {
 
 func contents(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	fatal.If(t, err)
+	data := fatal.Read(t, path)
 	return data
 }
 
@@ -187,8 +186,7 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 	s.miss("overwrite")
 	s.press("q")
 	s.leave(command.ExitOK)
-	want, err := os.ReadFile(path)
-	fatal.If(t, err)
+	want := fatal.Read(t, path)
 	if got, err := os.ReadFile(filepath.Join(folder, "copy.pickle")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the saved snapshot is not the one that was opened (%v)", err)
 	}
@@ -199,8 +197,7 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 }
 
 func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "unsafe.pickle")
-	fatal.If(t, os.WriteFile(path, []byte("cos\nsystem\n(S'true'\ntR."), 0o600))
+	path := fatal.Write(t, "unsafe.pickle", []byte("cos\nsystem\n(S'true'\ntR."))
 	s := openScreen(t, 80, 24, "open", path)
 	s.see("os.system")
 	s.press("q")

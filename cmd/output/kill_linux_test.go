@@ -93,8 +93,7 @@ func wantAlone(t *testing.T, path string, writes int) {
 
 func wantWhole(t *testing.T, path string) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	fatal.If(t, err)
+	content := fatal.Read(t, path)
 	if len(content) != size || bytes.Count(content, content[:1]) != size {
 		t.Errorf("the file has %d bytes, or a mixture of them", len(content))
 	}

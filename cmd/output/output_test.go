@@ -68,8 +68,7 @@ func holds(t *testing.T, folder string, want map[string]string) {
 	fatal.If(t, err)
 	got := make(map[string]string)
 	for _, e := range entries {
-		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		fatal.If(t, err)
+		content := fatal.Read(t, filepath.Join(folder, e.Name()))
 		got[e.Name()] = string(content)
 	}
 	equal.Values(t, "the folder's files", want, got)

@@ -3,8 +3,6 @@ package data
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,8 +108,7 @@ func TestTooShortTextsAreRefused(t *testing.T) {
 
 func save(t *testing.T, content []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "data")
-	fatal.If(t, os.WriteFile(path, content, 0o600))
+	path := fatal.Write(t, "data", content)
 	return path
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -154,8 +153,7 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 }
 
 func TestAFailureIsToldWhereItHappens(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "text")
-	fatal.If(t, os.WriteFile(path, []byte(strings.Repeat("words ", 20_000)), 0o600))
+	path := fatal.Write(t, "text", []byte(strings.Repeat("words ", 20_000)))
 	tokens, err := Open(path)
 	fatal.If(t, err)
 	defer closeTokens(t, tokens)

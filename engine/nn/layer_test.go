@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/equal"
@@ -214,8 +213,7 @@ func TestBothWaysOfCrossEntropyHaveTheSameBits(t *testing.T) {
 // which testdata/loss_memory.py measures. With autocast the highest moment is another one,
 // when there is a number for each row here that PyTorch has not.
 func TestCrossEntropyTakesTheBytesOfPyTorchs(t *testing.T) {
-	raw, err := os.ReadFile("testdata/loss_memory.json")
-	fatal.If(t, err)
+	raw := fatal.Read(t, "testdata/loss_memory.json")
 	var measured struct {
 		Cases []struct {
 			Rows, Classes int

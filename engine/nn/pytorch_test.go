@@ -3,7 +3,6 @@ package nn_test
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -43,8 +42,7 @@ type referenceTensor struct {
 
 func readReference(t *testing.T) reference {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/pytorch.json")
-	fatal.If(t, err)
+	raw := fatal.Read(t, "testdata/pytorch.json")
 	var r reference
 	fatal.If(t, json.Unmarshal(raw, &r))
 	return r

@@ -82,8 +82,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	trainer := newBench(t, 64<<20, nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256}).trainer(t, DefaultSettings(), nil)
 	save(t, trainer, path, nil)
-	good, err := os.ReadFile(path)
-	fatal.If(t, err)
+	good := fatal.Read(t, path)
 	flip := func(at int) []byte {
 		b := bytes.Clone(good)
 		b[at] ^= 1
@@ -108,8 +107,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "run")
-			fatal.If(t, os.WriteFile(path, test.content, 0o600))
+			path := fatal.Write(t, "run", test.content)
 			_, err := Open(path)
 			var damaged *DamagedError
 			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
@@ -164,8 +162,7 @@ func small(t testing.TB) (whole []byte, resume func(t testing.TB, content []byte
 	fatal.If(t, newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil).Save(&file, nil))
 	return file.Bytes(), func(t testing.TB, content []byte) error {
 		t.Helper()
-		path := filepath.Join(t.TempDir(), "run")
-		fatal.If(t, os.WriteFile(path, content, 0o600))
+		path := fatal.Write(t, "run", content)
 		saved, err := Open(path)
 		if err != nil {
 			return err

@@ -201,8 +201,7 @@ type reference struct {
 
 func readReference(t *testing.T) (r reference) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/reference.json")
-	fatal.If(t, err)
+	text := fatal.Read(t, "testdata/reference.json")
 	fatal.If(t, json.Unmarshal(text, &r))
 	return r
 }

@@ -41,8 +41,7 @@ func TestTheRulesPassTheirTests(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(examples, name))
-	fatal.If(t, err)
+	text := fatal.Read(t, filepath.Join(examples, name))
 	return string(text)
 }
 

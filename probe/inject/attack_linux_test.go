@@ -65,8 +65,7 @@ func TestNothingOfAnothersRunsWithRootsRights(t *testing.T) {
 // them. They go, and the process with them, when the test ends.
 func cell(t *testing.T) (put func(pid int)) {
 	t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	fatal.If(t, err)
+	mounts := fatal.Read(t, "/proc/self/mountinfo")
 	var groups []string
 	for _, controllers := range []string{"devices", ""} {
 		top, err := groupFolder(mounts, controllers, "/")

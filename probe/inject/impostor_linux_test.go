@@ -153,8 +153,7 @@ func stage(t *testing.T, owner int) string {
 		_ = os.RemoveAll(folder)
 		_ = os.RemoveAll(fmt.Sprintf("/tmp/memtop-%d", attacker)) // where it has its sockets if not here
 	})
-	program, err := os.ReadFile("/proc/self/exe")
-	fatal.If(t, err)
+	program := fatal.Read(t, "/proc/self/exe")
 	err = errors.Join(
 		os.Chmod(folder, 0o755), os.Chown(folder, owner, owner),
 		os.WriteFile(filepath.Join(folder, "python3.14"), program, 0o700), os.Chown(filepath.Join(folder, "python3.14"), owner, owner),

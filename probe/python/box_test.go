@@ -2,7 +2,6 @@ package python_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,8 +58,7 @@ func TestTheBoxOfAPythonProgramOutlivesIt(t *testing.T) {
 
 func readBox(t *testing.T, path string) *trace.Trace {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	fatal.If(t, err)
+	data := fatal.Read(t, path)
 	tr, err := blackbox.Read(t.Context(), bytes.NewReader(data), blackbox.Options{})
 	fatal.If(t, err)
 	return tr

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -179,9 +180,7 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 }
 
 func TestAnIndexAdvancedInPiecesAnswersLikeOneMadeAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for seed := range seeds(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := randomStream(seed)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -65,9 +66,7 @@ func (c *counted) attends() bool {
 // TestFindingsOfRealFilesEqualACountOfAllocations counts what findings are about again,
 // allocation by allocation, from the words on their stacks.
 func TestFindingsOfRealFilesEqualACountOfAllocations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	checked := make(map[string]int)
 	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()

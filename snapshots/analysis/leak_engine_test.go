@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/traintest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -49,9 +50,7 @@ func watch(t *testing.T, r traintest.Run) verdicts {
 // they leak. What leaks in every step is named within 20 steps, and nothing else
 // is called a leak at the end of any.
 func TestLeaksOfTheEngineAreNamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	leaking, innocent := traintest.Leaking(), traintest.Innocent()
 	right, wrong, missed := 0, 0, 0
 	for _, name := range slices.Sorted(maps.Keys(leaking)) {

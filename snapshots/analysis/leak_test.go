@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -198,9 +199,7 @@ func practise(h habit, seed uint64, stacks bool, late int) outcome {
 // TestLeaksAreToldFromWhatLooksLikeThem makes runs with one habit each, many
 // times, and counts how often the right thing is said.
 func TestLeaksAreToldFromWhatLooksLikeThem(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	runs := int(seeds(20))
 	var right, missed, wrong, passing int
 	for name, h := range habits {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
@@ -28,9 +29,7 @@ func ownLine(x *Index, stack trace.StackID) trace.FrameID {
 }
 
 func TestLinesOfRealFilesEqualACountOfAllLiveBlocks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		for i := range tr.Devices {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/equal"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -56,9 +57,7 @@ func outlineState(state *trace.State) []string {
 }
 
 func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for seed := range seeds(8) {
 		for _, expandable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d expandable %v", seed, expandable), func(t *testing.T) {
@@ -75,9 +74,7 @@ func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
 }
 
 func TestMapIsConsistentAtEveryEvent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
 		for at := -1; at <= x.End(); at++ {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -113,9 +114,7 @@ func askEverything(x *Index, r *rand.Rand) {
 }
 
 func TestNonsenseIsSurvived(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := nonsense(r)

@@ -15,9 +15,7 @@ import (
 )
 
 func TestReportsOfNonsenseAreWritten(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
+	fatal.IfShort(t)
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := analysis.Nonsense(r)

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -40,8 +39,7 @@ func hold(path string) {
 
 // TestABoxIsHeldUntilItsProgramEnds kills a program whose child still has the file open.
 func TestABoxIsHeldUntilItsProgramEnds(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "1-1.box")
-	fatal.If(t, os.WriteFile(path, nil, 0o600))
+	path := fatal.Write(t, "1-1.box", nil)
 	f, err := os.Open(path)
 	fatal.If(t, err)
 	defer f.Close()

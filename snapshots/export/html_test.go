@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,8 +24,7 @@ import (
 func TestPagesNeedNothingElse(t *testing.T) {
 	outside := regexp.MustCompile(`(?i)<(script|link|iframe|img|object|embed|base)\b|\b(src|action|on[a-z]+)\s*=\s*["']|\bhref\s*=\s*["'][^#]|url\(|@import|https?:`)
 	numbers := regexp.MustCompile(`<script type="application/json">[^<]*</script>`)
-	script, err := os.ReadFile("page.js")
-	fatal.If(t, err)
+	script := fatal.Read(t, "page.js")
 	hash := sha256.Sum256(script)
 	policy := regexp.MustCompile(`content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-([^"']+)'"`)
 	forAll(t, "html", func(t *testing.T, tr *trace.Trace, out []byte) {

@@ -99,8 +99,7 @@ func TestTheBeginOfAProcessIsRead(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "stat")
-			fatal.If(t, os.WriteFile(path, []byte(test.stat), 0o600))
+			path := fatal.Write(t, "stat", []byte(test.stat))
 			ticks, err := StartOf(path)
 			if ticks != test.ticks || !strings.Contains(fmt.Sprint(err), test.fails) || (err == nil) != (test.fails == "") {
 				t.Errorf("got %d and %v, want %d and %q", ticks, err, test.ticks, test.fails)

@@ -41,8 +41,7 @@ func traceText(t *testing.T, m *machine) string {
 func TestShapesChangeNothingButSpeed(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			pickle, err := os.ReadFile(path)
-			fatal.If(t, err)
+			pickle := fatal.Read(t, path)
 			usual, without := decodeBoth(t, pickle)
 			if traceText(t, usual) != traceText(t, without) {
 				t.Error("the two traces differ")

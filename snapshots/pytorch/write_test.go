@@ -66,8 +66,7 @@ func needPython(t *testing.T) {
 
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	fatal.If(t, os.WriteFile(path, data, 0o600))
+	path := fatal.Write(t, name, data)
 	return path
 }
 

@@ -117,8 +117,7 @@ func TestFindingsOfRealFiles(t *testing.T) {
 			if *updateFindings {
 				fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			fatal.If(t, err)
+			want := fatal.Read(t, path)
 			if got != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}

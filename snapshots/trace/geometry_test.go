@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -20,8 +19,7 @@ type geometryVector struct {
 }
 
 func TestTheGeometryIsPyTorchs(t *testing.T) {
-	text, err := os.ReadFile("testdata/geometry.json")
-	fatal.If(t, err)
+	text := fatal.Read(t, "testdata/geometry.json")
 	var vectors []geometryVector
 	fatal.If(t, json.Unmarshal(text, &vectors))
 	for _, v := range vectors {

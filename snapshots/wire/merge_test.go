@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,8 +73,7 @@ func TestRealSnapshotsAreStreams(t *testing.T) {
 		t.Fatal("no files", err)
 	}
 	for _, file := range files {
-		pickle, err := os.ReadFile(file)
-		fatal.If(t, err)
+		pickle := fatal.Read(t, file)
 		want, err := pytorch.Decode(t.Context(), bytes.NewReader(pickle), pytorch.Options{})
 		fatal.If(t, err)
 		got := traceOf(t, written(t, func(e *wire.Encoder) {

@@ -3,7 +3,6 @@ package wire_test
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,8 +16,7 @@ import (
 // numbers, text in single quotes, and comments after #.
 func exampleOf(t *testing.T) []byte {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/protocol.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../../docs/protocol.md")
 	_, rest, ok := strings.Cut(string(page), "```hex\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed {
@@ -89,8 +87,7 @@ func TestTheExampleOfThePage(t *testing.T) {
 
 // TestThePageNamesEveryType keeps the page from falling behind.
 func TestThePageNamesEveryType(t *testing.T) {
-	page, err := os.ReadFile("../../docs/protocol.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../../docs/protocol.md")
 	for kind := wire.StringTable; kind <= wire.StepsFrame; kind++ {
 		name := kind.String()
 		if name == "unknown" || !strings.Contains(strings.ToLower(string(page)), name) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,8 +21,7 @@ func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 	if code, line := runs(t, append(sizes, "--steps", "1", "--save", path)...); code != 0 {
 		t.Fatal(code, line)
 	}
-	whole, err := os.ReadFile(path)
-	fatal.If(t, err)
+	whole := fatal.Read(t, path)
 	for name, test := range map[string]struct{ old, new, want string }{
 		"fewer heads than none":   {`"heads":"2"`, `"heads":"-1"`, "--heads -1: want a number from 1 to"},
 		"heads that do not fit":   {`"heads":"2"`, `"heads":"3"`, "--dim 8 cannot be divided among --heads 3"},
@@ -49,8 +47,7 @@ func TestARunThatWasNeverSavedIsRefused(t *testing.T) {
 		"a line of its own":       {`"model":"gpt"`, `"model":"\n\u001b[2Jgpt"`, "there is no model"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crafted := filepath.Join(t.TempDir(), "run.mem")
-			fatal.If(t, os.WriteFile(crafted, craft(t, whole, test.old, test.new), 0o600))
+			crafted := fatal.Write(t, "run.mem", craft(t, whole, test.old, test.new))
 			code, line := runs(t, "--resume", crafted, "--steps", "3", "--probe", "off")
 			if code != command.ExitCorrupt || !strings.Contains(line, crafted+": ") || !strings.Contains(line, test.want) || strings.Contains(line, "\n") {
 				t.Errorf("exit code %d and %q, want %d and one line about %s that says %q", code, line, command.ExitCorrupt, crafted, test.want)

@@ -3,6 +3,8 @@ package fatal
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -12,6 +14,22 @@ func If(t testing.TB, errs ...error) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Read returns a file's content.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	If(t, err)
+	return content
+}
+
+// Write writes a file into a folder of its own, and returns its path.
+func Write(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	If(t, os.WriteFile(path, content, 0o600))
+	return path
 }
 
 // IfShort skips the test where only short ones are to run, as under the race

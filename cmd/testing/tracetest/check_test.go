@@ -1,7 +1,6 @@
 package tracetest_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,7 +110,6 @@ func TestCheckFinds(t *testing.T) {
 // TestTextThatMeansEverything reads a file that uses every line and attribute
 // of the text form, and writes the same bytes.
 func TestTextThatMeansEverything(t *testing.T) {
-	want, err := os.ReadFile(filepath.Join("testdata", "everything.txt"))
-	fatal.If(t, err)
+	want := fatal.Read(t, filepath.Join("testdata", "everything.txt"))
 	equal.Values(t, "written again", string(want), tracetest.Text(t, tracetest.Parse(t, string(want))))
 }

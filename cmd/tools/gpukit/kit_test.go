@@ -68,8 +68,7 @@ func newKit(t *testing.T, others map[string]string, environment ...string) *kit 
 	}
 	write(t, filepath.Join(tools, "record_snapshots.py"), "")
 	for _, name := range []string{"run.sh", "parts.sh"} {
-		script, err := os.ReadFile(name)
-		fatal.If(t, err)
+		script := fatal.Read(t, name)
 		write(t, filepath.Join(k.dir, name), string(script))
 	}
 	k.environment = append(os.Environ(), append(environment, "PATH="+k.dir+":"+os.Getenv("PATH"), "TOOLS="+tools, "PYTHON=python3")...)

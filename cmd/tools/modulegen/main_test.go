@@ -45,8 +45,7 @@ func TestMachineCodeIsOfItsPTX(t *testing.T) {
 	for _, m := range source.Modules {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			archive, err := os.ReadFile("../../../engine/device/cuda/kernels/modules/" + m.Name + ".tar.zst")
-			fatal.If(t, err)
+			archive := fatal.Read(t, "../../../engine/device/cuda/kernels/modules/"+m.Name+".tar.zst")
 			files := unpack(t, archive)
 			ptx := files[len(files)-1]
 			made, err := a.assemble(t.Context(), ptx.content)

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,16 +23,14 @@ func made(t *testing.T, verb string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "made")
 	fatal.If(t, run(append(append([]string{verb}, arguments...), path)))
-	content, err := os.ReadFile(path)
-	fatal.If(t, err)
+	content := fatal.Read(t, path)
 	return content
 }
 
 // written returns a file with a text.
 func written(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+	path := fatal.Write(t, "file", []byte(text))
 	return path
 }
 

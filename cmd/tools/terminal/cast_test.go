@@ -69,8 +69,7 @@ func TestTheReadmesPictureIsItsRecording(t *testing.T) {
 	fatal.If(t, err)
 	var drawn bytes.Buffer
 	fatal.If(t, c.SVG(&drawn))
-	committed, err := os.ReadFile("../../../docs/demo.svg")
-	fatal.If(t, err)
+	committed := fatal.Read(t, "../../../docs/demo.svg")
 	if !bytes.Equal(drawn.Bytes(), committed) {
 		t.Error("docs/demo.svg is not what docs/demo.cast shows: make demo-picture")
 	}

@@ -3,7 +3,6 @@ package nccl
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -29,8 +28,7 @@ func stub(t *testing.T, edit func(source string) string) string {
 	if err != nil {
 		t.Skip("no C compiler to make a library with: ", err)
 	}
-	source, err := os.ReadFile("testdata/stub.c")
-	fatal.If(t, err)
+	source := fatal.Read(t, "testdata/stub.c")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "libnccl.so.2")
 	c := exec.Command(cc, "-shared", "-fPIC", "-w", "-xc", "-", "-o", file)

@@ -75,8 +75,7 @@ func look(want int) (paths []string) {
 func TestTheLibraryOfAPythonIsFound(t *testing.T) {
 	packages, wheels := wheel(t, "libcublasLt.so.12", "libcublasLt.so.13")
 	newest := []string{wheels[1], wheels[0]}
-	explicit := filepath.Join(t.TempDir(), "libcublasLt.so.12")
-	fatal.If(t, os.WriteFile(explicit, []byte("no library"), 0o600))
+	explicit := fatal.Write(t, "libcublasLt.so.12", []byte("no library"))
 	root := filepath.Join(packages, "../../..")
 	tests := map[string]struct {
 		environment map[string]string

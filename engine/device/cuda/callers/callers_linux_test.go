@@ -174,8 +174,7 @@ func taken(t *testing.T, segments ...uint64) map[string]uint64 {
 // fileOf returns the name of the file whose code is at an address.
 func fileOf(t *testing.T, address uintptr) string {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	fatal.If(t, err)
+	maps := fatal.Read(t, "/proc/self/maps")
 	for line := range strings.Lines(string(maps)) {
 		fields := strings.Fields(line)
 		from, to, _ := strings.Cut(fields[0], "-")

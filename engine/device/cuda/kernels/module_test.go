@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -39,8 +38,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	fatal.If(t, err)
+	content := fatal.Read(t, name)
 	return string(content)
 }
 

@@ -57,8 +57,7 @@ func TestTheLibrariesAreOfTheseSources(t *testing.T) {
 				t.Fatalf("no sources: %v", err)
 			}
 			for _, file := range files {
-				text, err := os.ReadFile(file)
-				fatal.If(t, err)
+				text := fatal.Read(t, file)
 				if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != m.Sums["library/"+filepath.Base(file)] {
 					t.Errorf("%s is not the one that the libraries were built from: make imitation", file)
 				}
@@ -175,8 +174,7 @@ func checkBuiltAgain(t *testing.T, k *kind, generator string) {
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
-	got, err := os.ReadFile(filepath.Join(folder, "built", "MANIFEST"))
-	fatal.If(t, err)
+	got := fatal.Read(t, filepath.Join(folder, "built", "MANIFEST"))
 	want, err := os.ReadFile(filepath.Join(k.folder, "built", "MANIFEST"))
 	if err != nil || string(got) != string(want) {
 		t.Errorf("built again the manifest is\n%s\nwant\n%s", got, want)
