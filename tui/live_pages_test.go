@@ -10,7 +10,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
-	"github.com/memtop/memtop/tui/keys"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -249,21 +248,4 @@ func TestBeforeAFirstLookTheScreenPraisesNothing(t *testing.T) {
 	d.train(p, 20) // findings change seldom
 	d.lacks("being measured")
 	d.wants("suspected leak")
-}
-
-// TestTabsAreWholeWords has a rank of a job on a small terminal: all ten tabs.
-func TestTabsAreWholeWords(t *testing.T) {
-	for i := range tabs {
-		if title := tabs[i].shortTitle(); len(title) > 8 {
-			t.Errorf("%q is long", title)
-		}
-	}
-	row, x := "", 0
-	for i := range tabs {
-		text := short.text(keys.PageKey(i), &tabs[i], false)
-		row, x = row+text, x+len(text)
-	}
-	if x >= 80 {
-		t.Errorf("%q has %d cells", row, x)
-	}
 }

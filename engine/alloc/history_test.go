@@ -93,42 +93,6 @@ func TestStacksSayWhoAsked(t *testing.T) {
 	}
 }
 
-// TestEventsLeadOnFromTheStateOfTheirFirst takes the state in the middle of a
-// program, undoes all events recorded since, and must come back to the blocks
-// that were live then.
-func TestEventsLeadOnFromTheStateOfTheirFirst(t *testing.T) {
-	p := newProgram(t, 7, Options{Limit: 600 * mib})
-	for range 500 {
-		p.step()
-	}
-	r := &tape{}
-	p.a.Observe(r)
-	for range 500 {
-		p.step()
-	}
-	from := -1
-	base := p.a.State(func() { from = len(r.events) })
-	if from != len(r.events) {
-		t.Fatalf("%d events at the moment of the state, %d after it: looking was an event", from, len(r.events))
-	}
-	for range 500 {
-		p.step()
-	}
-	var log trace.EventLog
-	for _, e := range r.events[from:] {
-		log.Append(e)
-	}
-	tables := p.a.Names().Tables()
-	end := &trace.Trace{Tables: &tables, Devices: []trace.Device{{Events: log.Events(), Final: p.a.State(nil)}}}
-	got, problems := trace.Rewind(end, &end.Devices[0])
-	if problems.Count > 0 {
-		t.Errorf("%d problems: %v", problems.Count, problems.First)
-	}
-	if diff := cmp.Diff(requests(&base), requests(&got)); diff != "" {
-		t.Errorf("live blocks (-state +events undone):\n%s", diff)
-	}
-}
-
 func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
 	r := &tape{}
 	a := newAllocator(t, newMemory(t, gib), Options{})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -55,49 +54,6 @@ func endsOf(rnd *rand.Rand, n, size int) []int {
 		if ends = append(ends, at); at == n {
 			return ends
 		}
-	}
-}
-
-func TestWindowsOfARealRunAreTheWholeAgain(t *testing.T) {
-	fatal.IfShort(t)
-	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
-		t.Helper()
-		rnd := rand.New(rand.NewPCG(1, 0))
-		for _, size := range []int{d.Events.Len()/20 + 100, d.Events.Len() / 3} {
-			ends := endsOf(rnd, d.Events.Len(), size)
-			got, problems := merge((&pytorchtest.Ring{Trace: tr, Device: d, Size: size}).Windows(ends))
-			if problems.Count > 0 || len(got.Live.Gaps) > 0 {
-				t.Fatalf("%d windows of %d: problems %v, gaps %v", len(ends), size, problems.First, got.Live.Gaps)
-			}
-			sameEvents(t, tr, d, got, got.Device(d.ID))
-			if diff := cmp.Diff(layout(&d.Final), layout(&got.Device(d.ID).Final)); diff != "" {
-				t.Fatalf("the final state (-recorded +merged):\n%.2000s", diff)
-			}
-		}
-	})
-}
-
-func sameEvents(t *testing.T, want *trace.Trace, w *trace.Device, got *trace.Trace, g *trace.Device) {
-	t.Helper()
-	if w.Events.Len() != g.Events.Len() {
-		t.Fatalf("%d events, want %d", g.Events.Len(), w.Events.Len())
-	}
-	type names struct {
-		stack  trace.StackID
-		note   trace.NoteID
-		stream trace.StreamID
-	}
-	compared := map[[2]names]bool{}
-	for i := range w.Events.Len() {
-		a, b := *w.Events.At(i), *g.Events.At(i)
-		pair := [2]names{{a.Stack, a.Note, a.Stream}, {b.Stack, b.Note, b.Stream}}
-		if a.Stack, a.Note, a.Stream = b.Stack, b.Note, b.Stream; compared[pair] && a == b {
-			continue
-		}
-		if diff := cmp.Diff(said(want, w.Events.At(i)), said(got, g.Events.At(i))); diff != "" {
-			t.Fatalf("event %d (-recorded +merged):\n%s", i, diff)
-		}
-		compared[pair] = true
 	}
 }
 
