@@ -178,7 +178,7 @@ func TestCategoriesAreTheSameEverywhere(t *testing.T) {
 	if want := len(names) + 1; len(colours) != want { // one is for memory that is older than the recording
 		t.Errorf("snapshots/export/page.html has %d colours, want %d: one for each place of trace.Categories and one more", len(colours), want)
 	}
-	agents := regexp.MustCompile(`STRONGEST_FIRST = \(([^)]*), OTHER,?\s*\)`).FindStringSubmatch(text(t, "probe/python/memtop/registry.py"))
+	agents := regexp.MustCompile(`STRONGEST_FIRST = \(([^)]*), OTHER,?\s*\)`).FindStringSubmatch(text(t, "probe/python/memtop/memory/registry.py"))
 	if agents == nil {
 		t.Fatal("the agent's registry has no list of categories")
 	}

@@ -83,7 +83,7 @@ func isKernel(pid int) bool {
 const firstArguments = 5
 
 // The commands, and the prefixes of module names, that start PyTorch programs.
-// The agent has the same list in probe/python/memtop/role.py.
+// The agent has the same list in probe/python/memtop/start/roles.py.
 var (
 	launchers        = []string{"accelerate", "deepspeed", "torchrun"}
 	launcherPackages = []string{"torch.", "accelerate.commands.", "deepspeed.launcher."}

@@ -199,7 +199,7 @@ func TestPyTorchIsSeenInWhatAProcessHasMappedAndInItsCommand(t *testing.T) {
 }
 
 func TestTheAgentKnowsTheSameLaunchers(t *testing.T) {
-	text, err := os.ReadFile("../python/memtop/role.py")
+	text, err := os.ReadFile("../python/memtop/start/roles.py")
 	must(t, err)
 	for name, want := range map[string][]string{"_LAUNCHERS": launchers, "_LAUNCHER_PACKAGES": launcherPackages} {
 		_, rest, _ := strings.Cut(string(text), "\n"+name+" = ")

@@ -92,12 +92,12 @@ func script(agent, answer, host string) string {
     path = %s
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec")
-    names = {"__name__": "memtop.loading"}
+    names = {"__name__": "memtop.start.loading"}
     exec(code, names)
     names["start_beside"](%s, %s, %s)
 except BaseException:
     pass
-`, literal(filepath.Join(agent, "memtop", "loading.py")), literal(agent), literal(answer), literal(host))
+`, literal(filepath.Join(agent, "memtop", "start", "loading.py")), literal(agent), literal(answer), literal(host))
 }
 
 // literal returns a path as a Python expression.

@@ -15,7 +15,7 @@ import (
 // files is the agent: the package memtop, and the file that starts it in a program that
 // does not ask for it. The tests are not embedded.
 //
-//go:embed memtop/*.py memtop/control/*.py run/sitecustomize.py
+//go:embed memtop/*.py memtop/*/*.py run/sitecustomize.py
 var files embed.FS
 
 // noBytecode is the name of an empty file in each folder of the agent. While it is there,

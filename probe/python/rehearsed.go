@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// The environment variables of a rehearsed program, see memtop/imitated.py and
-// memtop/rehearsal.py.
+// The environment variables of a rehearsed program, see memtop/rehearsal/imitated.py and
+// memtop/rehearsal/rehearsal.py.
 const (
 	RehearsalVariable = "MEMTOP_REHEARSAL"         // the folder in which its processes report
-	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // number of ranks of the imitated job, one of which runs, see memtop/alone.py
-	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings: KEY=VALUE, separated by spaces, see memtop/trial.py
+	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // number of ranks of the imitated job, one of which runs, see memtop/rehearsal/single_rank.py
+	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings: KEY=VALUE, separated by spaces, see memtop/rehearsal/trial.py
 	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // the step after which it ends, 0 for when its peak no longer grows
-	ValuesVariable    = "MEMTOP_REHEARSAL_VALUES"  // what it reads where nothing computes values: zeros, upper or ones, see memtop/given.py
+	ValuesVariable    = "MEMTOP_REHEARSAL_VALUES"  // what it reads where nothing computes values: zeros, upper or ones, see memtop/rehearsal/given_values.py
 	AgainVariable     = "MEMTOP_REHEARSAL_AGAIN"   // set in runs after the first, which leave the program's own snapshots as they are
-	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values that lines read, see memtop/given.py
+	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values that lines read, see memtop/rehearsal/given_values.py
 )
 
 // Rehearsed is the report of one process of a rehearsed program. Sizes are bytes.
@@ -58,7 +58,7 @@ type Rehearsed struct {
 type Read struct {
 	Line   string `json:"line"` // "file.py:12"
 	What   string `json:"what"` // the text of the line
-	Kind   string `json:"kind"` // "size", "integer", "condition", "number" or "values", see memtop/reads.py
+	Kind   string `json:"kind"` // "size", "integer", "condition", "number" or "values", see memtop/rehearsal/device_reads.py
 	Count  int64  `json:"count"`
 	Bytes  int64  `json:"bytes"`         // of the largest read
 	AtMost *int64 `json:"at_most_bytes"` // returned by an operation of the line, nil if not known
@@ -96,7 +96,7 @@ type said struct {
 	Handling string  `json:"handling"`
 }
 
-// longestLine is the longest line that is read, in bytes: thirty times what memtop/reads.py can write.
+// longestLine is the longest line that is read, in bytes: thirty times what memtop/rehearsal/device_reads.py can write.
 const longestLine = 16 << 20
 
 // ReadRehearsed reads the reports so far of a rehearsed program's processes: those that use a

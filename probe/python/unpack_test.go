@@ -79,7 +79,7 @@ func TestAChangedAgentIsReplaced(t *testing.T) {
 		"a file has text added":     write("\n", "run", noBytecode),
 		"a module was planted":      write("", "run", "os.py"),
 		"a file was planted":        func(agent string) error { return os.WriteFile(agent+"/x", nil, 0o600) },
-		"a file is missing":         func(agent string) error { return remove(agent, "memtop", "role.py") },
+		"a file is missing":         func(agent string) error { return remove(agent, "memtop", "start", "roles.py") },
 		"all files are missing":     func(agent string) error { return remove(agent, "memtop") },
 		"the agent is a file":       func(agent string) error { _ = remove(agent); return os.WriteFile(agent, nil, 0o600) },
 		"compiled code was planted": plantBytecode,

@@ -7,7 +7,7 @@
 //	Start     starts a host process that outlives the caller                  (start_*.go)
 //
 // What an agent sends goes to a [probe.Relay], which keeps it and shows it to viewers.
-// The agent is probe/python/memtop/link.py. Both ends are one version: memtop ships
+// The agent is probe/python/memtop/link/queue.py. Both ends are one version: memtop ships
 // them together. The link lies in the folder of the sockets, which is closed to
 // other users, and the kernel says which process an agent is in.
 package sensor

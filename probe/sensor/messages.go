@@ -9,7 +9,7 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// kind is the kind of an entry in an agent's message, as in link.py.
+// kind is the kind of an entry in an agent's message, as in link/queue.py.
 type kind int64
 
 const (

@@ -25,7 +25,7 @@ const NoMaxSplit = math.MaxInt64
 
 // Geometry holds the allocator's rules for the sizes of blocks and segments, as its
 // settings give them. [NewGeometry] makes one; the zero value is of no use. The file
-// memtop/geometry.py has the same rules for the agent, and both are tested with
+// memtop/memory/geometry.py has the same rules for the agent, and both are tested with
 // testdata/geometry.json.
 //
 // PyTorch rounds a request up to a multiple of 512 bytes or, if its settings say so,

@@ -35,9 +35,9 @@ func TestLinesOfCodeCanBeChangedAndTextsCannot(t *testing.T) {
 }
 
 func TestOnlyFilesOfTheProductAreChanged(t *testing.T) {
-	files := []string{"tui/model.go", "probe/python/memtop/watch.py", "tui/model_test.go", "cmd/tools/mutate/main.go", "cmd/testing/pty/pty.go", "a/testdata/b.go"}
+	files := []string{"tui/model.go", "probe/python/memtop/watch/watch.py", "tui/model_test.go", "cmd/tools/mutate/main.go", "cmd/testing/pty/pty.go", "a/testdata/b.go"}
 	kept := slices.DeleteFunc(files, func(file string) bool { return !product(file) })
-	if !slices.Equal(kept, []string{"tui/model.go", "probe/python/memtop/watch.py"}) {
+	if !slices.Equal(kept, []string{"tui/model.go", "probe/python/memtop/watch/watch.py"}) {
 		t.Errorf("the product is %q", kept)
 	}
 }

@@ -8,15 +8,15 @@ import time
 from typing import Any
 
 from . import __version__
-from .beginning import host_of_job
-from .cards import Cards
-from .imitated import rehearsed, title
-from .ledger import Told
-from .link import GAUGES, Link
-from .oom import OutOfMemory
-from .program import Json
-from .threads import start as start_thread
-from .watch import Watch
+from .link.host import host_of_job
+from .link.program import Json
+from .link.queue import GAUGES, Link
+from .memory.device_ledger import DeviceLedger
+from .memory.host_ledger import Told
+from .memory.out_of_memory import OutOfMemory
+from .rehearsal.imitated import rehearsed, title
+from .safety.threads import start as start_thread
+from .watch.watch import Watch
 
 _agent: Agent | None = None
 IDLE = 10.0  # seconds between two gauges of the machine while no viewer watches
@@ -63,7 +63,7 @@ class Agent:
         self.link = Link()
         self.watch = Watch(self.link)
         self.watch.settings.refused = self.link.refuse
-        self.cards = Cards(self.link, lambda: self.watch.step)
+        self.cards = DeviceLedger(self.link, lambda: self.watch.step)
         self.cards.kept = lambda: self.link.boxed
         self.link.tasks += [self.cards, _Pulse(self), self.watch.caution]
         self.watch.guard.failed = self._give_up

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .start import start
+from .start.start import start
 
 __all__ = ["start"]
 

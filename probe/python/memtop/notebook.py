@@ -38,7 +38,7 @@ class Page:
 
 def show(line: str) -> Page:
     """``%memtop [FILE] [FLAGS of memtop export]``: without a file, the memory of this kernel."""
-    from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
+    from IPython.core.error import UsageError  # type: ignore[import-not-found, unused-ignore]
 
     try:
         return Page(page(shlex.split(line)))

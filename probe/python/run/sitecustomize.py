@@ -10,7 +10,7 @@ import sys
 
 def _run(name):
     """Run a file of the agent that needs nothing else of it. Return the names that it defines."""
-    path = os.path.join(_root, "memtop", name + ".py")
+    path = os.path.join(_root, "memtop", *name.split(".")) + ".py"
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec")
     names = {"__name__": "memtop." + name}
@@ -22,8 +22,8 @@ def _begin():
     """Start the agent once PyTorch has been imported. A failure must not reach the program."""
     try:
         if "memtop" not in sys.modules:
-            _run("loading")["load"](_root)
-        from memtop.start import begin
+            _run("start.loading")["load"](_root)
+        from memtop.start.start import begin
 
         begin()
     except Exception:
@@ -34,8 +34,8 @@ _here = os.path.dirname(os.path.abspath(__file__))
 _root = os.path.dirname(_here)
 try:
     if "MEMTOP_IMITATED_GPU" in os.environ:
-        _run("imitated")["watch"]()
-    _run("importing")["when_imported"]("torch", _begin)
+        _run("rehearsal.imitated")["watch"]()
+    _run("start.importing")["when_imported"]("torch", _begin)
 except Exception:
     pass
 sys.path[:] = [path for path in sys.path if path != _here]

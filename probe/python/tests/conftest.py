@@ -24,8 +24,8 @@ lock_order.install()  # before a lock is made
 from hosting import Host
 from pretended import Pretended
 
-from memtop.link import Link
-from memtop.threads import allowed, trespasses
+from memtop.link.queue import Link
+from memtop.safety.threads import allowed, trespasses
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -48,7 +48,7 @@ def checked_threads() -> Iterator[None]:
     assert trespasses == [] and lock_order.circles() == []
 
 
-class Serving:
+class Servers:
     """A program with its link and its host."""
 
     def __init__(self, folder: Path, **about: bool) -> None:
@@ -65,8 +65,8 @@ class Serving:
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Serving]:
-    s = Serving(tmp_path / "memtop")
+def serving(tmp_path: Path) -> Iterator[Servers]:
+    s = Servers(tmp_path / "memtop")
     yield s
     s.close()
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memtop.messages import ANSWER, BYE
+from memtop.link.messages import ANSWER, BYE
 
 
 class Host:

@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train
 from kept import Kept, Message
 
-from memtop.link import STEP
-from memtop.sampling import Sampling
-from memtop.watch import Watch
+from memtop.link.queue import STEP
+from memtop.watch.sampling import Sampling
+from memtop.watch.watch import Watch
 
 
 class Job:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from memtop.link import ALLOC, FREE, RETAG, Link, Tags
-from memtop.messages import EVENT, FORGET, SNAPSHOT
+from memtop.link.messages import EVENT, FORGET, SNAPSHOT
+from memtop.link.queue import ALLOC, FREE, RETAG, Link, Tags
 
 
 class Event(NamedTuple):

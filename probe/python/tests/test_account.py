@@ -15,9 +15,9 @@ from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 from test_watch import bytes_of  # noqa: E402
 
-from memtop import model_calls  # noqa: E402
-from memtop.program import Memory  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.link.program import Memory  # noqa: E402
+from memtop.watch import model_calls  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 UNKNOWN = [Memory(0, 0, 0, known_us=0)]
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from memtop.control.allocations import Allocations
+from memtop.settings.allocations import Allocations
 
 # two calls save 100 and 200 bytes; then something takes 50 for a moment; then the backward takes them up, last first
 CHANGES = [(1, 100), (2, 200), (9, 50), (9, -50), (2, -200), (1, -100)]

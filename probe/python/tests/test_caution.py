@@ -8,8 +8,8 @@ import pytest
 from recorded import RECORDED, SHORT, needs_recorded
 from standin import Allocator
 
-from memtop.caution import CALM_NS, CHECK_NS, REST, SETTLED, Caution
-from memtop.history import History
+from memtop.memory.history import History
+from memtop.memory.history_while_unwatched import CALM_NS, CHECK_NS, REST, SETTLED, UnwatchedHistory
 
 GIB = 1 << 30
 
@@ -25,7 +25,7 @@ class Watched:
         self.now = 0
         self.made = 0  # allocations
         replace(self.allocator.devices[0], "stats", self._stats)
-        self.caution = Caution(History(), clock=lambda: self.now)
+        self.caution = UnwatchedHistory(History(), clock=lambda: self.now)
 
     def _stats(self) -> dict[str, dict[str, dict[str, int]]]:
         peaks = {name: {"all": {"peak": self.peak}} for name in ("allocated_bytes", "reserved_bytes")}
@@ -105,7 +105,7 @@ def test_in_a_program_without_steps_it_is_off_when_requests_need_no_more_than_be
 
 @needs_recorded
 def test_the_links_thread_decides_until_there_is_a_step(program: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memtop.caution.present", lambda: True)
+    monkeypatch.setattr("memtop.memory.history_while_unwatched.present", lambda: True)
     decided: list[int] = []
     monkeypatch.setattr(program.caution, "rest", lambda: decided.append(1))
     assert program.caution.due() is None

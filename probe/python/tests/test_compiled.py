@@ -19,10 +19,10 @@ import memtop
 PROGRAM = """
 import sys, warnings
 import torch
-from memtop import model_calls
+from memtop.watch import model_calls
 from kept import Kept
-from memtop.sampling import Sampling
-from memtop.watch import Watch
+from memtop.watch.sampling import Sampling
+from memtop.watch.watch import Watch
 
 how = sys.argv[1]
 model_calls.PATIENCE_NS = 0  # it also looks at calls at once

@@ -22,15 +22,18 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 import jobs  # noqa: E402
 from jobs import Job  # noqa: E402
 
-from memtop.control.standing import FORWARD, Standing  # noqa: E402
-from memtop.program import Refused  # noqa: E402
-from memtop.registry import by_callback  # noqa: E402
+from memtop.link.program import Refused  # noqa: E402
+from memtop.memory.registry import by_callback  # noqa: E402
+from memtop.settings.replaced_forward import FORWARD, ReplacedForward  # noqa: E402
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     begun: list[Job] = []
-    for module in ("look", "gradients"):  # where the ends of storages must be checked, check every time
+    for module in (
+        "watch.measurement",
+        "hooks.gradients",
+    ):  # where the ends of storages must be checked, check every time
         monkeypatch.setattr(f"memtop.{module}.PAUSE", 0)
 
     def begin(name: Any, *arguments: Any, **named: Any) -> Job:
@@ -330,7 +333,7 @@ def test_checkpointing_is_refused_with_the_reason(job: Any, make: Any, why: str)
     with pytest.raises(Refused, match=why):
         j.change("checkpoint", "all")
     j.train(1)
-    assert not any(isinstance(module.__dict__.get(FORWARD), Standing) for module in j.model.modules())
+    assert not any(isinstance(module.__dict__.get(FORWARD), ReplacedForward) for module in j.model.modules())
 
 
 def test_a_block_that_cannot_be_computed_again_is_left_out(job: Any) -> None:

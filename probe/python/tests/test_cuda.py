@@ -18,13 +18,13 @@ from kept import Kept
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.cuda import PATIENCE, CudaMemory
-from memtop.history import MOST_ENTRIES, History
-from memtop.link import STEP, Tags
-from memtop.registry import Registry, by_callback
-from memtop.snapshots import snapshot
-from memtop.stacks import Stacks
-from memtop.watch import Watch
+from memtop.link.queue import STEP, Tags
+from memtop.memory.cuda import PATIENCE, CudaMemory
+from memtop.memory.history import MOST_ENTRIES, History
+from memtop.memory.registry import Registry, by_callback
+from memtop.memory.snapshots import snapshot
+from memtop.memory.stacks import Stacks
+from memtop.watch.watch import Watch
 
 
 @pytest.fixture

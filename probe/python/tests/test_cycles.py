@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memtop.cycles import Cycles
+from memtop.rehearsal.cycles import Cycles
 
 
 def cycle() -> None:

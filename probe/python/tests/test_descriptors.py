@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Serving, eventually
+from conftest import Servers, eventually
 
-from memtop import dead, link
-from memtop.descriptors import Descriptor, Lost, Socket, new_pair, new_socket, read, wait
+from memtop.link import queue
+from memtop.link.descriptors import Descriptor, Lost, Socket, new_pair, new_socket, read, wait
+from memtop.memory import report_files
 
 
 def program_takes(number: int, tmp_path: Path) -> Path:
@@ -54,7 +55,7 @@ def test_what_exceeds_the_programs_limit_of_files_is_not_written(
     resource.setrlimit(limit, (1000, hard))
     try:
         with pytest.raises(OSError, match="too large"):
-            dead.write({"1-1.json": bytes(1001)})
+            report_files.write({"1-1.json": bytes(1001)})
     finally:
         resource.setrlimit(limit, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
@@ -101,11 +102,11 @@ def test_files_of_the_system_are_read_as_far_as_is_enough(tmp_path: Path) -> Non
 
 
 def test_a_link_whose_files_the_program_closes_begins_again_once(
-    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serving: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again, all_taken = link.Link._begin_again, threading.Event()
-    monkeypatch.setattr(link, "AGAIN_AFTER", 0.0)
-    monkeypatch.setattr(link.Link, "_begin_again", lambda its: (all_taken.wait(20), again(its)))
+    again, all_taken = queue.Link._begin_again, threading.Event()
+    monkeypatch.setattr(queue, "AGAIN_AFTER", 0.0)
+    monkeypatch.setattr(queue.Link, "_begin_again", lambda its: (all_taken.wait(20), again(its)))
 
     def taken() -> dict[int, Path]:
         its = serving.link

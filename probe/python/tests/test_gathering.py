@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from kept import Kept  # noqa: E402
 
-from memtop.watch import Watch  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 
 def test_a_scan_passes_over_what_is_not_finished() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memtop.geometry import Geometry
+from memtop.memory.geometry import Geometry
 
 FILE = Path(__file__).resolve().parents[3] / "snapshots" / "trace" / "testdata" / "geometry.json"
 VECTORS = [v for v in json.loads(FILE.read_text()) if "allocator" not in v["settings"]]  # the agent needs PyTorch's

@@ -6,20 +6,20 @@ import struct
 
 import pytest
 
-from memtop import elements, given
+from memtop.rehearsal import elements, given_values
 
 
 def test_a_line_has_the_value_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(given.SET, "gpt.py:16=128\nmodels/gpt.py:17=2.5\na=b/odd:name.py:3=-1")
-    found = given.values()
-    assert given.at(found, "/home/me/gpt.py", 16) == 128
-    assert given.at(found, "gpt.py", 16) == 128
-    assert given.at(found, "/home/me/mygpt.py", 16) is None
-    assert given.at(found, "/home/me/gpt.py", 17) is None
-    assert given.at(found, "/home/models/gpt.py", 17) == 2.5
-    assert given.at(found, "/a=b/odd:name.py", 3) == -1
-    monkeypatch.delenv(given.SET)
-    assert given.values() == {}
+    monkeypatch.setenv(given_values.SET, "gpt.py:16=128\nmodels/gpt.py:17=2.5\na=b/odd:name.py:3=-1")
+    found = given_values.values()
+    assert given_values.at(found, "/home/me/gpt.py", 16) == 128
+    assert given_values.at(found, "gpt.py", 16) == 128
+    assert given_values.at(found, "/home/me/mygpt.py", 16) is None
+    assert given_values.at(found, "/home/me/gpt.py", 17) is None
+    assert given_values.at(found, "/home/models/gpt.py", 17) == 2.5
+    assert given_values.at(found, "/a=b/odd:name.py", 3) == -1
+    monkeypatch.delenv(given_values.SET)
+    assert given_values.values() == {}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from test_watch import watch  # noqa: E402, F401
 
-from memtop.watch import Watch  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 STEPS = 8
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-IMPORTING = Path(__file__).parents[1] / "memtop" / "importing.py"
+IMPORTING = Path(__file__).parents[1] / "memtop" / "start" / "importing.py"
 
 PRELUDE = f"""
 import sys

@@ -16,12 +16,12 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from kept import Kept  # noqa: E402
 
 import memtop  # noqa: E402
-from memtop.graphs import is_leaf, is_node  # noqa: E402
-from memtop.inspection import attribute_of, container_of, fields_of, is_a, items_of  # noqa: E402
-from memtop.models import parameters_of, parts_of, trained_by  # noqa: E402
-from memtop.registry import tensors_in  # noqa: E402
-from memtop.stacks import variables_of  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.hooks.graphs import is_leaf, is_node  # noqa: E402
+from memtop.hooks.models import parameters_of, parts_of, trained_by  # noqa: E402
+from memtop.memory.registry import tensors_in  # noqa: E402
+from memtop.memory.stacks import variables_of  # noqa: E402
+from memtop.safety.inspection import attribute_of, container_of, fields_of, is_a, items_of  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 used: list[str] = []
 
@@ -196,4 +196,4 @@ def test_autograd_is_read_in_one_file() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute) and (node.attr in names or node.attr.startswith("_raw_saved"))
     }
-    assert found == {"graphs.py"}
+    assert found == {"hooks/graphs.py"}

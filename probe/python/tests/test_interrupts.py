@@ -18,8 +18,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from jobs import Job, dropping  # noqa: E402
 
-from memtop.guard import Guard  # noqa: E402
-from memtop.interrupts import ignored, is_of_program  # noqa: E402
+from memtop.safety.guard import Guard  # noqa: E402
+from memtop.safety.interrupts import ignored, is_of_program  # noqa: E402
 
 
 class Timeout(TimeoutError):

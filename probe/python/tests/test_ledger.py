@@ -13,14 +13,14 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from kept import Kept  # noqa: E402
 
-from memtop import cards, heaps  # noqa: E402
-from memtop.beside import Beside, Place  # noqa: E402
-from memtop.cards import Cards  # noqa: E402
-from memtop.containers import Containers, weight  # noqa: E402
-from memtop.ledger import Ledger, Told  # noqa: E402
-from memtop.registry import by_callback  # noqa: E402
-from memtop.stacks import Stacks  # noqa: E402
-from memtop.ways import Way  # noqa: E402
+from memtop.memory import device_ledger, heaps  # noqa: E402
+from memtop.memory.device_ledger import DeviceLedger  # noqa: E402
+from memtop.memory.host_ledger import HostLedger, Told  # noqa: E402
+from memtop.memory.host_tensors import HostTensors, Place  # noqa: E402
+from memtop.memory.registry import by_callback  # noqa: E402
+from memtop.memory.stacks import Stacks  # noqa: E402
+from memtop.names.containers import Containers, weight  # noqa: E402
+from memtop.names.paths import VariablePath  # noqa: E402
 
 MIB = 1 << 20
 
@@ -50,7 +50,7 @@ def test_python_says_what_its_small_objects_take() -> None:
 def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(range(1, 10))
     monkeypatch.setattr(heaps, "python", lambda: next(answers))
-    book, found = Ledger(), []
+    book, found = HostLedger(), []
     for held in (100, 100, 101, 100, 100):
         book.told = Told(0, held * MIB, 0, 0)
         found.append(book._ask()["python"])
@@ -58,7 +58,7 @@ def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.Monke
 
 
 def test_children_are_remembered_after_their_end() -> None:
-    book = Ledger()
+    book = HostLedger()
     assert book.gauge(0, 1)["forked"] == []
     if not (child := os.fork()):
         os._exit(0)
@@ -69,7 +69,7 @@ def test_children_are_remembered_after_their_end() -> None:
 def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
     link = Kept()
     stacks = Stacks(link)
-    beside = Beside(link, stacks)
+    beside = HostTensors(link, stacks)
     see = beside.registry.see
     kept = [torch.zeros(MIB // 4) for _ in range(3)]
     weight, table = torch.zeros(2 * MIB // 4), torch.zeros(MIB // 8)
@@ -77,11 +77,11 @@ def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
         see(tensor, "other", stack=0, keeper="kept[…], train.py:9")
     see(weight, "other", stack=0)
     see(weight, "parameter", "embedding", "weight", 0)
-    see(table, "other", role="table", stack=stacks.of_line(Beside.places.__code__, 7))
+    see(table, "other", role="table", stack=stacks.of_line(HostTensors.places.__code__, 7))
     places = [
         Place("kept[…], train.py:9", "other", 3 * MIB, 3),
         Place("", "parameter", 2 * MIB, 1),
-        Place("table, beside.py:7", "other", MIB // 2, 1),
+        Place("table, host_tensors.py:7", "other", MIB // 2, 1),
     ]
     assert beside.places() == tuple(places) and beside.total() == 11 * MIB // 2
     if beside.registry._follow is by_callback:
@@ -90,7 +90,7 @@ def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
 
 
 def test_a_gauge_has_what_only_the_program_knows() -> None:
-    book = Ledger()
+    book = HostLedger()
     book.tensors = lambda: 5 * MIB
     host = book.gauge(0, 7)["host"]
     assert host["step"] == host["asked"] == 7 and host["tensors"] == 5 * MIB and "kept" not in host
@@ -107,7 +107,7 @@ def test_containers_that_grow_are_told_with_what_they_hold() -> None:
 
     def look() -> None:
         for name, value in (("small", small), ("growing", growing), ("steady", steady)):
-            found.note(Way(value, name, name, code.f_code, 4), code)
+            found.note(VariablePath(value, name, name, code.f_code, 4), code)
         found.settle(lambda way, _: way.path)
 
     look()
@@ -144,10 +144,10 @@ def test_weighing_runs_no_code_of_the_program() -> None:
 
 def test_a_gauge_of_a_device_has_the_moment_of_the_drivers_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    looks = Cards(Kept(), lambda: 1)
+    looks = DeviceLedger(Kept(), lambda: 1)
     looks._nvml = SimpleNamespace(users=lambda card: [], memory=lambda card: (len(asked), 0))  # type: ignore[assignment]
     looks._found = {0: "a card"}
-    monkeypatch.setattr(cards, "now_us", lambda: len(asked))
-    monkeypatch.setattr(cards, "communicators", lambda device: asked.append("this takes a while"))
+    monkeypatch.setattr(device_ledger, "now_us", lambda: len(asked))
+    monkeypatch.setattr(device_ledger, "communicators", lambda device: asked.append("this takes a while"))
     gauge = looks._gauge(0, 0, None)
     assert gauge is not None and asked and gauge["time_us"] == gauge["device_total_bytes"] == 0

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Serving, eventually
+from conftest import Servers, eventually
 from hosting import Host
 
-from memtop import link
-from memtop.link import ALLOC, GAUGES, STEP, Link, Tags
-from memtop.messages import BYE, DESCRIBE, EVENT, FORGET, MISSED, NOTES, REFUSE, SNAPSHOT, STRINGS, packed
+from memtop.link import queue
+from memtop.link.messages import BYE, DESCRIBE, EVENT, FORGET, MISSED, NOTES, REFUSE, SNAPSHOT, STRINGS, packed
+from memtop.link.queue import ALLOC, GAUGES, STEP, Link, Tags
 
 
-def described(serving: Serving) -> list[Any]:
+def described(serving: Servers) -> list[Any]:
     return [json.loads(text) for _, text in serving.host.of(DESCRIBE)]
 
 
-def watch(serving: Serving, turn: int = 1) -> None:
+def watch(serving: Servers, turn: int = 1) -> None:
     serving.host.tell(do="watch", viewers=1, turn=turn)
     eventually("the viewer", lambda: serving.program.viewers and serving.program.viewers[-1] == 1)
 
 
-def test_a_host_gets_what_happens_in_order_and_names_before_their_use(serving: Serving) -> None:
+def test_a_host_gets_what_happens_in_order_and_names_before_their_use(serving: Servers) -> None:
     watch(serving)
     serving.program.run(2)
     eventually("two steps", lambda: len(serving.host.of(STEP)) == 2)
@@ -42,14 +42,14 @@ def test_a_host_gets_what_happens_in_order_and_names_before_their_use(serving: S
 def test_a_host_learns_what_the_launcher_has_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("MEMTOP_SECRET", "mine")
-    serving = Serving(tmp_path / "memtop")
+    serving = Servers(tmp_path / "memtop")
     eventually("the greeting", lambda: serving.host.greetings)
     serving.close()
     environment = serving.host.greetings[0]["environment"]
     assert environment["RANK"] == "3" and "MEMTOP_SECRET" not in environment
 
 
-def test_a_description_says_for_which_turn_of_viewers_it_holds(serving: Serving) -> None:
+def test_a_description_says_for_which_turn_of_viewers_it_holds(serving: Servers) -> None:
     serving.host.tell(do="describe")
     eventually("a description", lambda: described(serving))
     assert described(serving)[-1]["turn"] == 0 and "gauges" in described(serving)[-1]
@@ -57,7 +57,7 @@ def test_a_description_says_for_which_turn_of_viewers_it_holds(serving: Serving)
     eventually("one of turn 7", lambda: described(serving)[-1]["turn"] == 7 and described(serving)[-1]["looked"])
 
 
-def test_changes_and_predictions_are_answered_with_the_new_options_before(serving: Serving) -> None:
+def test_changes_and_predictions_are_answered_with_the_new_options_before(serving: Servers) -> None:
     serving.host.tell(do="change", id=1, key="amp", value="bf16")
     serving.host.tell(do="predict", id=2, key="amp", value="off")
     eventually("two answers", lambda: len(serving.host.answers()) == 2)
@@ -71,17 +71,17 @@ def test_changes_and_predictions_are_answered_with_the_new_options_before(servin
     assert serving.host.answers()[3][1] == "the program does not want to"
 
 
-def test_a_program_learns_how_much_memory_is_left(serving: Serving) -> None:
+def test_a_program_learns_how_much_memory_is_left(serving: Servers) -> None:
     serving.host.tell(do="memory", held=3, left=2, of=8)
     eventually("the figures", lambda: serving.program.told == (3, 2, 8))
 
 
-def test_what_the_program_refuses_later_is_told_at_once(serving: Serving) -> None:
+def test_what_the_program_refuses_later_is_told_at_once(serving: Servers) -> None:
     serving.link.refuse("no memory", "amp", "checkpoint")
     eventually("the refusal", lambda: serving.host.of(REFUSE) == [(REFUSE, "no memory", ["amp", "checkpoint"])])
 
 
-def test_a_snapshot_takes_the_place_of_one_that_was_not_sent(serving: Serving) -> None:
+def test_a_snapshot_takes_the_place_of_one_that_was_not_sent(serving: Servers) -> None:
     with serving.link.lock:
         for data in (b"one", b"two"):
             serving.link.snapshot(data, (Tags(0, ((64, 1),)),))
@@ -92,9 +92,9 @@ def test_a_snapshot_takes_the_place_of_one_that_was_not_sent(serving: Serving) -
 
 
 def test_a_queue_that_is_full_is_emptied_and_the_host_learns_how_much_it_missed(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(queue, "MOST_ENTRIES", 100)
     with serving.link.lock:  # the link's thread does not send meanwhile
         for n in range(150):
             serving.link.event(ALLOC, 64 * n, 64)
@@ -104,7 +104,7 @@ def test_a_queue_that_is_full_is_emptied_and_the_host_learns_how_much_it_missed(
     assert serving.host.of(MISSED)[0][1] + len(serving.host.of(EVENT)) == 150
 
 
-def test_a_host_that_ends_is_not_noticed_and_the_next_is_taken(serving: Serving, tmp_path: Path) -> None:
+def test_a_host_that_ends_is_not_noticed_and_the_next_is_taken(serving: Servers, tmp_path: Path) -> None:
     watch(serving)
     serving.host.close()
     eventually("the agent to be silent", lambda: serving.program.viewers[-1] == 0)
@@ -120,7 +120,7 @@ def test_a_host_that_ends_is_not_noticed_and_the_next_is_taken(serving: Serving,
     eventually("a step", lambda: other.of(STEP))
 
 
-def test_a_host_that_stands_still_holds_up_nobody(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_stands_still_holds_up_nobody(serving: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     eventually("the greeting", lambda: serving.host.connections)
     taken, still = Host._exactly, threading.Event()
     monkeypatch.setattr(Host, "_exactly", lambda its, c, size: (still.wait(20), taken(its, c, size))[1])
@@ -134,7 +134,7 @@ def test_a_host_that_stands_still_holds_up_nobody(serving: Serving, monkeypatch:
 
 
 def test_the_host_is_told_of_the_end_and_the_socket_goes(tmp_path: Path) -> None:
-    serving = Serving(tmp_path / "memtop")
+    serving = Servers(tmp_path / "memtop")
     eventually("the greeting", lambda: serving.host.greetings)
     serving.link.close("it is over")
     assert serving.host.of(BYE) == [(BYE, "it is over")] and not os.path.exists(serving.link.path)

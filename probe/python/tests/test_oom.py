@@ -20,10 +20,10 @@ from kept import Kept
 from recorded import RECORDED, SHORT, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop import dead, oom
-from memtop.oom import OutOfMemory
-from memtop.registry import by_callback
-from memtop.watch import Watch
+from memtop.memory import out_of_memory, report_files
+from memtop.memory.out_of_memory import OutOfMemory
+from memtop.memory.registry import by_callback
+from memtop.watch.watch import Watch
 
 MIB = 1 << 20
 
@@ -46,26 +46,26 @@ class Dying:
 
     def files(self) -> list[str]:
         """Return the names of the written files, without the times in them."""
-        return sorted(os.listdir(dead.folder()))
+        return sorted(os.listdir(report_files.folder()))
 
     def snapshot(self) -> dict[str, Any]:
         """Return the snapshot that was written."""
         [name] = [name for name in self.files() if name.endswith(".pickle")]
-        with open(os.path.join(dead.folder(), name), "rb") as file:
+        with open(os.path.join(report_files.folder(), name), "rb") as file:
             found: dict[str, Any] = pickle.load(file)
         return found
 
     def answer(self) -> dict[str, Any]:
         """Return the report that was written."""
         [name] = [name for name in self.files() if name.endswith(".json")]
-        found: dict[str, Any] = json.loads(Path(dead.folder(), name).read_text())
+        found: dict[str, Any] = json.loads(Path(report_files.folder(), name).read_text())
         return found
 
 
 @pytest.fixture
 def dying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dying]:
     monkeypatch.setenv("MEMTOP_DIR", str(tmp_path / "memtop"))
-    monkeypatch.setattr(oom, "_attached", False)
+    monkeypatch.setattr(out_of_memory, "_attached", False)
     allocator = Allocator(RECORDED / SHORT)
     allocator.install(monkeypatch.setattr)
     allocator.advance(3000)
@@ -85,7 +85,7 @@ def test_the_snapshot_and_the_answer_are_there_before_the_exception_and_its_text
     assert [name.rpartition(".")[2] for name in files] == ["json", "pickle"]
     first, line = str(error).split("\n")
     assert first.startswith("CUDA out of memory. Tried to allocate 300 MiB")
-    assert line == f"memtop: what held the memory: memtop open {os.path.join(dead.folder(), files[1])}"
+    assert line == f"memtop: what held the memory: memtop open {os.path.join(report_files.folder(), files[1])}"
     assert str(error) == str(error)
     assert error.args == (first,)
     assert pickle.loads(pickle.dumps(error)).args == (first,)
@@ -121,7 +121,7 @@ def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monke
     assert (event["action"], event["size"], event["device_free"]) == ("oom", 300 * MIB, 20 * MIB)
     assert event["frames"][0]["name"] == "run_out"
     assert any(frame["name"] == "run_out" and "test_oom.py" in frame["filename"] for frame in event["frames"])
-    assert not any(frame["filename"].endswith(os.sep + "oom.py") for frame in event["frames"])
+    assert not any(frame["filename"].endswith(os.sep + "out_of_memory.py") for frame in event["frames"])
 
 
 @needs_recorded
@@ -163,13 +163,13 @@ def test_at_most_one_is_written_in_a_minute(dying: Dying, monkeypatch: pytest.Mo
 
 @needs_recorded
 def test_the_oldest_files_go_when_there_are_too_many(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dead, "MOST_FILES", 4)
-    monkeypatch.setattr(oom, "PAUSE", 0)
+    monkeypatch.setattr(report_files, "MOST_FILES", 4)
+    monkeypatch.setattr(out_of_memory, "PAUSE", 0)
     for _ in range(5):
         dying.run_out()
     assert [name.rpartition(".")[2] for name in dying.files()] == ["json", "pickle"] * 2
-    Path(dead.folder(), "mine.txt").write_text("kept")
-    monkeypatch.setattr(dead, "MOST_BYTES", 1)
+    Path(report_files.folder(), "mine.txt").write_text("kept")
+    monkeypatch.setattr(report_files, "MOST_BYTES", 1)
     dying.run_out()
     assert len(dying.files()) == 3
 
@@ -177,8 +177,8 @@ def test_the_oldest_files_go_when_there_are_too_many(dying: Dying, monkeypatch: 
 @needs_recorded
 def test_files_and_folder_are_the_users_own(dying: Dying) -> None:
     dying.run_out()
-    assert stat.S_IMODE(os.stat(dead.folder()).st_mode) == 0o700
-    assert {stat.S_IMODE(os.stat(Path(dead.folder(), name)).st_mode) for name in dying.files()} == {0o600}
+    assert stat.S_IMODE(os.stat(report_files.folder()).st_mode) == 0o700
+    assert {stat.S_IMODE(os.stat(Path(report_files.folder(), name)).st_mode) for name in dying.files()} == {0o600}
 
 
 @needs_recorded
@@ -186,7 +186,7 @@ def test_files_and_folder_are_the_users_own(dying: Dying) -> None:
 def test_a_folder_that_is_not_safe_gets_nothing_and_the_exception_says_so(
     dying: Dying, tmp_path: Path, wrong: str
 ) -> None:
-    folder = Path(dead.folder())
+    folder = Path(report_files.folder())
     folder.parent.mkdir()
     if wrong == "open to all":
         folder.mkdir()
@@ -203,7 +203,7 @@ def test_a_folder_that_is_not_safe_gets_nothing_and_the_exception_says_so(
 def test_what_fails_in_the_agent_does_not_reach_the_program(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dying.handler, "_write", lambda request: 1 / 0)
     assert "division by zero" in str(dying.run_out())
-    monkeypatch.setattr(oom, "_answer", lambda request: 1 / 0)
+    monkeypatch.setattr(out_of_memory, "_answer", lambda request: 1 / 0)
     assert str(dying.run_out()).startswith("CUDA out of memory")
 
 
@@ -213,7 +213,7 @@ def test_nothing_is_left_in_the_exceptions_and_the_observer_rests_when_the_agent
     error = dying.run_out()
     assert "__str__" not in vars(torch.cuda.OutOfMemoryError)
     assert "memtop" not in str(error)
-    assert not Path(dead.folder()).exists()
+    assert not Path(report_files.folder()).exists()
     again = OutOfMemory(dying.watch)
     again.begin()
     assert len(dying.allocator.observers) == 1, "PyTorch takes no observer back, so there is one for the whole life"
@@ -226,7 +226,7 @@ def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> N
     calls: list[Any] = []
     allocator = Allocator(RECORDED / SHORT)
     allocator.install(monkeypatch.setattr)
-    monkeypatch.setattr(oom, "_attached", False)
+    monkeypatch.setattr(out_of_memory, "_attached", False)
     monkeypatch.setattr(torch.cuda, "_lazy_call", calls.append)
     watch = Watch(Kept())
     handler = OutOfMemory(watch)

@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Serving
+from conftest import Servers
 
-from memtop import place, process
-from memtop.connection import connect
+from memtop.link import socket_folder
+from memtop.link.connection import connect
+from memtop.start import identity
 
 
 def test_the_socket_is_the_users_alone_and_goes_with_the_link(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "memtop"
-    serving = Serving(folder)
+    serving = Servers(folder)
     path = Path(serving.link.path)
     assert path.parent == folder and stat.S_IMODE(folder.lstat().st_mode) == 0o700
     assert stat.S_ISSOCK(path.lstat().st_mode) and stat.S_IMODE(path.lstat().st_mode) == 0o600
@@ -59,26 +60,26 @@ def _open_to(mode: int) -> Callable[[Path], None]:
 )
 def test_folders_that_are_refused(tmp_path: Path, make: Callable[[Path], None], reason: str) -> None:
     make(tmp_path / "memtop")
-    with pytest.raises(place.Unsafe, match=reason):
-        place.listen(str(tmp_path / "memtop"), process.this())
+    with pytest.raises(socket_folder.Unsafe, match=reason):
+        socket_folder.listen(str(tmp_path / "memtop"), identity.this())
 
 
-def test_one_server_is_enough_for_a_program(serving: Serving) -> None:
-    with pytest.raises(place.Unsafe, match="one probe is enough"):
-        place.listen(os.path.dirname(serving.link.path), process.this())
+def test_one_server_is_enough_for_a_program(serving: Servers) -> None:
+    with pytest.raises(socket_folder.Unsafe, match="one probe is enough"):
+        socket_folder.listen(os.path.dirname(serving.link.path), identity.this())
 
 
 def test_sockets_that_were_left_behind_are_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "memtop"
     folder.mkdir(0o700)
-    me = process.this()
+    me = identity.this()
     for name in (f"{me.pid}-{me.start}.sock", f".{me.pid}-{me.start}.sock", "4711-1.sock"):
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(folder / name))
     others = ("notes.txt", "4712-1.sock")  # the second is not a socket
     for name in others:
         (folder / name).write_text("")
-    serving = Serving(folder)
+    serving = Servers(folder)
     assert sorted(p.name for p in folder.iterdir()) == sorted([*others, "1-1.host", f"{me.pid}-{me.start}.sock"])
     serving.close()
 
@@ -91,14 +92,14 @@ def test_a_program_that_does_not_answer_keeps_its_socket_and_is_not_waited_for(t
         silent.listen(0)
         with socket.socket(socket.AF_UNIX) as waiting:
             waiting.connect(str(folder / "4711-1.sock"))  # its queue is full
-            serving = Serving(folder)
+            serving = Servers(folder)
             assert len(list(folder.iterdir())) == 3
             serving.close()
 
 
 def test_a_path_of_any_length_will_do(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 120) / ("y" * 120)
-    serving = Serving(folder)
+    serving = Servers(folder)
     assert os.path.exists(serving.link.path)
     serving.close()
     assert not os.path.exists(serving.link.path)
@@ -120,20 +121,20 @@ def test_the_folder_is_where_viewers_look(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert place.folder() == folder
+    assert socket_folder.folder() == folder
 
 
 def test_the_kernel_says_who_is_at_the_other_end() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert place.peer_of(ours) == (os.getpid(), os.geteuid())
+        assert socket_folder.peer_of(ours) == (os.getpid(), os.geteuid())
 
 
-def test_viewers_learn_the_program_from_the_kernel_whoever_accepts(serving: Serving) -> None:
+def test_viewers_learn_the_program_from_the_kernel_whoever_accepts(serving: Servers) -> None:
     with socket.socket(socket.AF_UNIX) as viewer:
         viewer.connect(serving.link.path)
         serving.host.listeners[0].accept()[0].close()
-        assert place.peer_of(viewer) == (os.getpid(), os.geteuid())
+        assert socket_folder.peer_of(viewer) == (os.getpid(), os.geteuid())
 
 
 def test_another_users_host_is_refused(tmp_path: Path) -> None:
@@ -148,5 +149,5 @@ def test_another_users_host_is_refused(tmp_path: Path) -> None:
             theirs.listen()
         finally:
             os.seteuid(0)
-        with pytest.raises(place.Unsafe, match="served by another user"):
+        with pytest.raises(socket_folder.Unsafe, match="served by another user"):
             connect(path)

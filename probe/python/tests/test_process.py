@@ -13,7 +13,7 @@ import pytest
 from conftest import eventually
 from hosting import Host
 
-from memtop.messages import EVENT
+from memtop.link.messages import EVENT
 
 TESTS = Path(__file__).parent
 
@@ -21,7 +21,7 @@ BEGIN = """
 import atexit, gc, multiprocessing, os, signal, socket, subprocess, sys, threading, time
 sys.path[:0] = [{tests!r}, {package!r}]
 from pretended import Pretended
-from memtop.link import Link
+from memtop.link.queue import Link
 
 link = Link()
 program = Pretended(link)
@@ -96,9 +96,8 @@ def test_a_program_ends_as_without_a_link(folder: Path, watched: str, end: str, 
 
 @pytest.mark.parametrize("setting, full", [("", True), ("full", True), ("name", False), ("nonsense", False)])
 def test_arguments_are_left_out_where_the_environment_says_so(setting: str, full: bool) -> None:
-    code = (
-        f"import sys; sys.path[:0] = [{str(TESTS.parent)!r}]; from memtop import process; print(process.this().command)"
-    )
+    code = f"import sys; sys.path[:0] = [{str(TESTS.parent)!r}]\n"
+    code += "from memtop.start.identity import this; print(this().command)"
     command = [sys.executable, "-c", code, "--token", "secret"]
     environment = {**os.environ, "MEMTOP_COMMAND_LINE": setting}
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()

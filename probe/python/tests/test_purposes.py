@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memtop.purposes import Look, Purposes
+from memtop.rehearsal.purposes import Look, Purposes
 
 
 def event(action: str, addr: int, time_us: int) -> dict[str, Any]:

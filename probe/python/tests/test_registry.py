@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from kept import Kept  # noqa: E402
 
-from memtop.host import HostMemory  # noqa: E402
-from memtop.registry import Registry, by_callback  # noqa: E402
-from memtop.stacks import Stacks  # noqa: E402
+from memtop.memory.host import HostMemory  # noqa: E402
+from memtop.memory.registry import Registry, by_callback  # noqa: E402
+from memtop.memory.stacks import Stacks  # noqa: E402
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtop.role import Role, role_of
+from memtop.start.roles import Role, role_of
 
 
 @pytest.mark.parametrize(

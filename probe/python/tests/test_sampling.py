@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtop.sampling import COMING, COMING_NS, OWED_NS, Purse, Sampling
+from memtop.watch.sampling import COMING, COMING_NS, OWED_NS, Purse, Sampling
 
 STEP = 2_000_000  # nanoseconds, of a step alone
 

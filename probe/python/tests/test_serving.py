@@ -20,11 +20,11 @@ from kept import Kept  # noqa: E402
 from test_account import Job, call_in_a_thread  # noqa: E402
 from test_watch import bytes_of, steps_of  # noqa: E402
 
-from memtop import model_calls  # noqa: E402
-from memtop.cards import Cards  # noqa: E402
-from memtop.pools import Pools  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.memory.device_ledger import DeviceLedger  # noqa: E402
+from memtop.memory.pools import Pools  # noqa: E402
+from memtop.watch import model_calls  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 
 class Model(torch.nn.Module):  # type: ignore[misc]
@@ -282,7 +282,7 @@ def test_the_counters_of_a_server_are_found_at_its_next_step(server: str, monkey
     monkeypatch.setitem(sys.modules, module.__name__, module)
     scheduler, method = module.Scheduler(), vars(module.Scheduler)[METHODS[server]]
     unit = "blocks" if server == "vLLM" else "tokens"
-    cards = Cards(Kept(), lambda: 0)
+    cards = DeviceLedger(Kept(), lambda: 0)
     cards._nvml, cards._found = Driver(), {0: 1}  # type: ignore[assignment]
     for _ in range(2):  # both ask before there is a step
         gauge = cards._gauge(0, 40, None)

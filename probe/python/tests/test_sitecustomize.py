@@ -142,8 +142,8 @@ def test_ranks_have_an_agent_and_their_launcher_none(tmp_path: Path, agent: Path
     [
         ("agent.py", "raise SystemError"),
         ("agent.py", "def start(): 1/0"),
-        ("start.py", "import nothing"),
-        ("importing.py", "x("),
+        ("start/start.py", "import nothing"),
+        ("start/importing.py", "x("),
     ],
 )
 def test_an_agent_that_fails_is_not_noticed(tmp_path: Path, agent: Path, broken: str, text: str) -> None:

@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 
-from memtop.program import Refused  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.link.program import Refused  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 
 class Quiet:

@@ -20,10 +20,10 @@ from hosting import Host  # noqa: E402
 from kept import Kept  # noqa: E402
 
 import memtop  # noqa: E402
-from memtop import threads  # noqa: E402
-from memtop.gathering import held_by  # noqa: E402
-from memtop.registry import Registry  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.memory.registry import Registry  # noqa: E402
+from memtop.names.categories import held_by  # noqa: E402
+from memtop.safety import threads  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 MARKS = {"touches", "called_by_pytorch", "unseen", "hidden"}
 
@@ -135,7 +135,7 @@ def test_what_the_server_asks_touches_nothing() -> None:
 
 
 def test_without_the_debug_mode_marks_cost_nothing() -> None:
-    code = "from memtop.threads import *; f = lambda: 1; print(touches(f) is f and called_by_pytorch(f) is f)"
+    code = "from memtop.safety.threads import *; f = lambda: 1; print(touches(f) is f and called_by_pytorch(f) is f)"
     environment = {"PYTHONPATH": str(Path(memtop.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
@@ -143,7 +143,8 @@ def test_without_the_debug_mode_marks_cost_nothing() -> None:
 
 FORKED = """
 import os, torch
-from memtop import agent, threads
+from memtop import agent
+from memtop.safety import threads
 agent.start()
 child = os.fork()
 if child == 0:

@@ -15,10 +15,10 @@ from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_map_only  # noqa: E402
 
-from memtop.layers import number  # noqa: E402
-from memtop.link import STEP  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.hooks.layers import number  # noqa: E402
+from memtop.link.queue import STEP  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 seen: Counter[str] = Counter()
 

@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 from kept import Kept, Message  # noqa: E402
 
-from memtop import watch as watching  # noqa: E402
-from memtop.guard import Guard  # noqa: E402
-from memtop.leader import Leader  # noqa: E402
-from memtop.link import STEP  # noqa: E402
-from memtop.registry import by_callback  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.hooks.leading_optimizer import LeadingOptimizer  # noqa: E402
+from memtop.link.queue import STEP  # noqa: E402
+from memtop.memory.registry import by_callback  # noqa: E402
+from memtop.safety.guard import Guard  # noqa: E402
+from memtop.watch import watch as watching  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 
 def gpt() -> tuple[Any, Any]:
@@ -307,7 +307,7 @@ def test_steps_go_on_with_another_optimizer_when_the_first_has_gone(watch: Watch
 
 
 def test_another_optimizer_leads_when_the_first_has_made_none_of_the_last_nine_steps() -> None:
-    leader = Leader()
+    leader = LeadingOptimizer()
     first, second = (torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1) for _ in range(2))
     assert leader.leads(first)
     assert [leader.leads(second) for _ in range(11)] == [False] * 9 + [True] * 2

@@ -16,7 +16,7 @@ ENTRIES = 100  # as jobs/recording.py
 ENDED_ELSEWHERE = """
 import sys, threading, torch
 sys.path.insert(0, sys.argv[1])
-from memtop.history import History
+from memtop.memory.history import History
 torch.ones(1, device="cuda")
 history = History()
 for _ in range(3):

@@ -24,9 +24,9 @@ from programs import PROGRAMS, RANKS, Run  # noqa: E402
 from torch.multiprocessing.reductions import StorageWeakRef  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
-from memtop import model_calls  # noqa: E402
-from memtop.threads import allowed  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.safety.threads import allowed  # noqa: E402
+from memtop.watch import model_calls  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 AT = 3  # the step that is counted
 MISSING = 77  # the exit code if a library is not installed

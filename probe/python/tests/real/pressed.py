@@ -26,11 +26,11 @@ from programs import PROGRAMS, RANKS, Run, subject  # noqa: E402
 from subjects import Subject  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
-from memtop.link import STEP  # noqa: E402
-from memtop.program import Refused  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
-from memtop.threads import allowed  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.link.program import Refused  # noqa: E402
+from memtop.link.queue import STEP  # noqa: E402
+from memtop.safety.threads import allowed  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 STEPS, EVERY = 200, 10
 KEYS = [

@@ -23,8 +23,8 @@ from test_categories import job_of  # noqa: E402
 from test_watch import train_steps  # noqa: E402
 
 from memtop import agent  # noqa: E402
-from memtop.sampling import Sampling  # noqa: E402
-from memtop.watch import Watch  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
+from memtop.watch.watch import Watch  # noqa: E402
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What the agent hangs on the program: on modules, optimizers and gradients, and what they tell."""

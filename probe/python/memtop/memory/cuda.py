@@ -1,0 +1,236 @@
+"""The memory of a program that uses PyTorch's caching allocator, on CUDA or ROCm devices.
+
+The allocator's own snapshots show every allocation. The registry adds what the memory is for.
+Nothing here initialises a device, waits for one, or resets a counter.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..link.program import Json, Memory
+from ..link.queue import Link, Tags
+from .counters import amount, used
+from .history import History
+from .peaks import Peak, Peaks
+from .registry import Holding, Registry
+from .shortening import pickled
+from .snapshots import Snapshots, snapshot
+from .source import Notes, amounts
+
+_SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+LOOK, REST = "a look", "a program at rest"  # what needs the history
+PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
+NATIVE = "native"  # PyTorch's name for its own allocator
+COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
+
+
+def allocator() -> str:
+    """Return the name of the allocator of the program's devices, "" if it uses none."""
+    return backend() if torch.cuda.is_initialized() else ""
+
+
+def backend() -> str:
+    """Return the name of the allocator. The devices must be initialised, or the caller must be initialising them."""
+    name = getattr(torch._C, "_cuda_getAllocatorBackend", None)
+    return NATIVE if name is None else str(name())
+
+
+def present() -> bool:
+    """Report whether the program uses such a device with PyTorch's own allocator."""
+    return allocator() == NATIVE
+
+
+def amds() -> bool:
+    """Report whether they are AMD's devices, whose driver has another management library."""
+    return torch.version.hip is not None
+
+
+class CudaMemory:
+    """Counts the bytes of each category, and takes snapshots. The registry's lock guards everything but the
+    snapshots."""
+
+    host = False
+    stacks = False  # the allocator records them
+
+    def __init__(self, link: Link, history: History) -> None:
+        self._link = link
+        self._notes = Notes(link)
+        self._history = history
+        self._snapshots = Snapshots(link, self._tags, self._activity, self._rests_at, self._rest)
+        link.tasks.append(self._snapshots)
+        self._registry: Registry | None = None
+        self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
+        self._changes = 0  # how often a category has changed
+        self._peaks = Peaks()
+        self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
+        self._stepped = 0.0  # when a step last ended, by the monotonic clock
+        self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
+        self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
+        self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
+
+    def wanted(self, device: Any) -> bool:
+        """Report whether the registry should track memory of this device."""
+        return bool(device.type == "cuda")
+
+    def born(self, holding: Holding) -> None:
+        """Count a new storage."""
+        self._add(holding, holding.category, holding.size)
+        holding.counted = holding.category
+
+    def changed(self, holding: Holding) -> None:
+        """Count a storage under its new category."""
+        self._add(holding, holding.counted, -holding.size)
+        self.born(holding)
+
+    def died(self, holding: Holding) -> None:
+        """Stop counting a storage."""
+        self._add(holding, holding.counted, -holding.size)
+
+    def clear(self) -> None:
+        """Forget all counts."""
+        self._categories.clear()
+
+    def begin(self, registry: Registry) -> None:
+        """Begin to take snapshots. The first is taken before this returns."""
+        self._registry = registry
+        if time.monotonic() >= self._rests_at():
+            self._rest()
+        self._snapshots.begin()
+
+    def end(self) -> None:
+        """Stop taking snapshots and recording."""
+        self._snapshots.end()
+        self._history.off(LOOK)
+        self._history.off(REST)
+
+    def stepped(self) -> None:
+        """Note that a step has ended."""
+        self._stepped = time.monotonic()
+        self._history.off(REST)
+
+    def begin_step(self, follow: bool = False) -> None:
+        """Record the allocator's history of the step that begins."""
+        self._history.on(LOOK, fresh=True)
+        self._peaks.begin(used(), snapshot(), follow)
+
+    def requests(self) -> int:
+        """Return how many blocks the program has asked for and given back in this step."""
+        return self._peaks.requests(used())
+
+    def changes(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return the bytes in use when the step began, and each block that it took or gave back."""
+        return self._peaks.changes()
+
+    def end_step(self) -> None:
+        """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
+        contents = self._snapshots.take()
+        self._history.off(LOOK)
+        self._found = {} if contents is None else self._peaks.end(used(), contents)
+
+    @property
+    def why_no_peak(self) -> str:
+        """Why the peak of the last measured step is not known, "" if it is."""
+        return self._peaks.why
+
+    def _rests_at(self) -> float:
+        """Return when snapshots no longer wait for the end of a step."""
+        return self._stepped + PATIENCE
+
+    def _rest(self) -> None:
+        """Record the history until the next step: the program has made none for a while."""
+        self._history.on(REST)
+
+    def look(self, registry: Registry) -> None:
+        """Write a snapshot and the tags of what the registry knows into the link. If the program keeps a history of
+        its own, a snapshot may take seconds, and there is none."""
+        if self._history.foreign:
+            return
+        self._registry = registry
+        tags = tuple(self._tags())
+        self._link.snapshot(pickled(snapshot()), tags)
+
+    def passing(self, now_ns: int) -> Json:
+        """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
+        since the last call."""
+        counted_ns, devices = self._used
+        if not devices or now_ns - counted_ns > COUNTING_NS:
+            devices = list(used())
+            self._used = now_ns, devices
+        most: Json = {}
+        for device in devices:
+            stats = torch._C._cuda_memoryStats(device)
+            allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
+            if not most or allocated > most["allocated_bytes"]:
+                most = {
+                    "device": device,
+                    "allocated_bytes": allocated,
+                    "reserved_bytes": amount(stats, "reserved_bytes"),
+                }
+                if peak > self._passed.get(device, 0):
+                    most["peak_allocated_bytes"] = peak
+                    most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
+            self._passed[device] = peak
+        return most
+
+    def measures(self) -> Sequence[Json]:
+        """Return the memory fields of a step's message, in bytes. A peak that is not known is not among them."""
+        return sorted((self._measure(device, stats) for device, stats in used().items()), key=_known, reverse=True)
+
+    def devices(self) -> Sequence[Memory]:
+        """Return the devices on which the program has memory."""
+        return [
+            Memory(
+                device,
+                amount(stats, "allocated_bytes"),
+                amount(stats, "reserved_bytes"),
+                amount(stats, "requested_bytes") if "requested_bytes" in stats else None,
+                stats.get("num_ooms"),
+            )
+            for device, stats in used().items()
+        ] or [Memory(0, 0, 0)]
+
+    def _measure(self, device: int, stats: Mapping[str, Any]) -> Json:
+        allocated = amount(stats, "allocated_bytes")
+        categories = dict(self._categories.get(device, {}))
+        unknown = allocated - sum(categories.values())
+        if unknown > 0:
+            categories["other"] = categories.get("other", 0) + unknown
+        measure: Json = {
+            "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
+            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
+            "categories": amounts(categories),
+        }  # fmt: skip
+        if peak := self._found.get(device):
+            measure["peak_allocated_bytes"], measure["peak_reserved_bytes"] = peak
+        return measure
+
+    def _add(self, holding: Holding, category: str, size: int) -> None:
+        self._changes += 1
+        categories = self._categories.setdefault(holding.device.index or 0, {})
+        categories[category] = categories.get(category, 0) + size
+
+    def _tags(self) -> list[Tags]:
+        """Return the category and names of each device's memory, as known now."""
+        registry = self._registry
+        if registry is None:
+            return []
+        notes: dict[int, list[tuple[int, int]]] = {}
+        for holding in registry.holdings():  # without the lock: the training thread would wait for it
+            notes.setdefault(holding.device.index or 0, []).append((holding.address, self._notes.of(holding)))
+        return [Tags(device, tuple(sorted(notes[device]))) for device in sorted(notes)]
+
+    def _activity(self) -> object:
+        counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
+        return self._changes, counts
+
+
+def _known(measure: Json) -> int:
+    return int(measure["allocated_bytes"])

@@ -1,0 +1,143 @@
+"""A failed request: what the agent knows of it is written into PyTorch's own snapshot, right when the request fails, so
+that memtop reports on it as on any snapshot.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType
+from typing import Any, NamedTuple
+
+import torch
+
+from ..link.program import Json
+from ..link.tables import Tables
+from ..rehearsal.pickled import frames_of as frames_of_stack
+from .geometry import Geometry
+from .registry import OTHER, Holding
+from .stacks import OWN
+
+SCHEMA = "memtop.dead/1"
+DEEPEST = 64  # the most frames of a stack
+# PyTorch's function in which a thread waits for a backward pass; older versions have none.
+_BACKWARD = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
+
+
+class Request(NamedTuple):
+    """A failed request, in bytes, and the driver's memory at that time."""
+
+    device: int
+    asked: int
+    free: int
+    total: int
+    frames: list[dict[str, Any]]  # innermost first, in PyTorch's form
+
+
+def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
+    """Return a frame's stack in PyTorch's form, without the agent's own frames."""
+    frames: list[dict[str, Any]] = []
+    while frame is not None and len(frames) < DEEPEST:
+        code = frame.f_code
+        if not code.co_filename.startswith(OWN):
+            frames.append({"filename": code.co_filename, "line": frame.f_lineno or 0, "name": code.co_name})
+        frame = frame.f_back
+    return frames
+
+
+def asker() -> FrameType | None:
+    """Return the innermost frame that asks for memory in this thread, None if it is not known. PyTorch runs backward
+    passes in threads of its own, which have no Python frames: for those, it is the frame that called `backward`, where
+    the exception will be raised, if just one thread waits for one."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    if frame is not None:
+        return frame
+    waiting = [frame for frame in sys._current_frames().values() if frame.f_code is _BACKWARD]
+    return waiting[0] if len(waiting) == 1 else None
+
+
+def write_request(contents: Mapping[str, Any], request: Request) -> None:
+    """Add the request to a snapshot's history, if the allocator has not done so. The history has the size that the
+    program asked for; the observer gets the size of the segment that would hold it."""
+    traces = contents["device_traces"]
+    while len(traces) <= request.device:
+        traces.append([])
+    trace = traces[request.device]
+    segment_size = geometry_of(contents).segment_size
+    failed = (
+        e
+        for e in reversed(trace[-16:])
+        if e["action"] == "oom" and request.asked in (e["size"], segment_size(e["size"]))
+    )
+    event = next(failed, None)
+    if event is None:
+        event = {"action": "oom", "device_free": request.free, "size": request.asked, "stream": 0}
+        event["time_us"] = time.time_ns() // 1000
+        trace.append(event)
+    if not event.get("frames"):
+        event["frames"] = request.frames
+
+
+def geometry_of(contents: Mapping[str, Any]) -> Geometry:
+    """Return the rules of the allocator of a snapshot."""
+    return Geometry(contents.get("allocator_settings") or {})
+
+
+def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
+    """Add the notes of live memory to its blocks, and to the events that allocated them."""
+    write(contents, {holding.address: note_of_holding(holding) for holding in holdings})
+
+
+def write(contents: Mapping[str, Any], notes: Mapping[int, dict[str, str]]) -> None:
+    """Add notes by address, as `write_notes` does.
+
+    If one event has a category, PyTorch's viewer needs these keys in all of them.
+    """
+    for block in blocks_of(contents):
+        block.update(notes.get(block["address"], {}))
+    for trace in contents["device_traces"]:
+        left = dict(notes)
+        for event in reversed(trace):
+            note = left.pop(event.get("addr"), {}) if event["action"] == "alloc" else {}
+            event.update(note if "category" in note else {**note, "category": "unknown", "noted_category": ""})
+
+
+def write_lines(contents: Mapping[str, Any], holdings: Iterable[Holding], tables: Tables) -> None:
+    """Add a line to the blocks that have no stack, because the history was off when they were made: the line that keeps
+    them alive, where one is known."""
+    stacks = {holding.address: holding.stack for holding in holdings if holding.stack}
+    for block in blocks_of(contents):
+        if not block.get("frames") and block["address"] in stacks:
+            block["frames"] = frames_of_stack(tables, stacks[block["address"]])
+
+
+def account(contents: Mapping[str, Any], request: Request) -> Json:
+    """Return the answer that `memtop ls --dead` lists. The rest of the report is in the snapshot."""
+    segments = [s for s in contents["segments"] if s["device"] == request.device]
+    return {
+        "schema": SCHEMA,
+        "device": request.device,
+        "asked_bytes": request.asked,
+        "short_bytes": max(0, geometry_of(contents).driver_request(request.asked) - request.free),
+        "allocated_bytes": sum(s["allocated_size"] for s in segments),
+        "reserved_bytes": sum(s["total_size"] for s in segments),
+    }
+
+
+def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the blocks of a snapshot that are in use."""
+    for segment in contents["segments"]:
+        for block in segment["blocks"]:
+            if block["state"] != "inactive":
+                yield block
+
+
+def note_of_holding(holding: Holding) -> dict[str, str]:
+    note = {
+        "category": holding.category, "layer": holding.layer, "role": holding.role, "shape": holding.shape,
+        "dtype": holding.dtype,
+    }  # fmt: skip
+    return {key: value for key, value in note.items() if value and (key, value) != ("category", OTHER)}

@@ -1,0 +1,122 @@
+"""Snapshots of PyTorch's caching allocator, at the end of each measured step.
+
+PyTorch makes a snapshot in C and holds Python's global lock meanwhile, so the program waits. If the
+program makes no steps, the link's thread takes the snapshots. Their time is measured and paid from a
+budget to which time adds, so they take only a small share of the program's time. The thread takes none if
+nothing has changed since the last one.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from typing import Callable
+
+import torch
+
+from ..link.program import Json
+from ..link.queue import Link, Tags
+from ..safety.interrupts import ignored
+from ..watch.sampling import Sampling
+from .shortening import pickled
+
+PAUSE = 0.1  # seconds, at least, from one snapshot to the next
+
+
+class Snapshots:
+    """Writes snapshots and tags into the link. Any thread may call `begin` and `end`; `due` and `tend` belong to the
+    link's thread.
+
+    `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
+    `rests_at` returns when the program rests if it makes no step until then, and `rest` notes that it does.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        tags: Callable[[], list[Tags]],
+        activity: Callable[[], object],
+        rests_at: Callable[[], float],
+        rest: Callable[[], None],
+    ) -> None:
+        self._link = link
+        self._tags = tags
+        self._activity = activity
+        self._rests_at = rests_at
+        self._rest = rest
+        self._seen: object = None
+        self._taking = False
+        self._tended = 0.0  # when `tend` last did something
+        self._lock = threading.Lock()
+        self._purse = Sampling()
+        self.spent_ns = 0  # since the program began
+
+    def begin(self) -> None:
+        """Take a snapshot, and the next ones whenever they are due."""
+        tags = self._tags()
+        with self._lock:
+            self._seen, self._taking, self._tended = None, True, time.monotonic()
+            self._purse.begin()
+            self._take(tags)
+
+    def end(self) -> None:
+        """Stop taking snapshots. Wait for one that is being taken."""
+        with self._lock:
+            self._taking = False
+
+    def take(self) -> Json | None:
+        """Take a snapshot, and return its contents, None if this has stopped."""
+        tags = self._tags()
+        with self._lock:
+            return self._take(tags) if self._taking else None
+
+    def _take(self, tags: list[Tags]) -> Json:
+        """Take a snapshot. The tags are of just before it, and come from outside of the lock: the registry's is taken
+        for them, by a thread that may hold it and wait for this one."""
+        self._seen = self._activity()
+        contents = snapshot()
+        self._link.snapshot(pickled(contents), tuple(tags))
+        return contents
+
+    def _take_new(self) -> None:
+        """Take a snapshot if memory has changed, and pay for it."""
+        if self._activity() == self._seen:
+            return
+        start, tags = time.thread_time_ns(), self._tags()
+        with self._lock:
+            if not self._taking:
+                return
+            self._take(tags)
+            cost = time.thread_time_ns() - start
+        self.spent_ns += cost
+        self._purse.pay(cost)
+
+    def due(self) -> float | None:
+        """Return when to call `tend`, None for never."""
+        return max(self._tended + PAUSE, self._rests_at()) if self._taking else None
+
+    def tend(self) -> None:
+        """Take a snapshot, if the program rests and time has paid for it."""
+        now, due = time.monotonic(), self.due()
+        if due is None or now < due:
+            return
+        since, self._tended = now - self._tended, now
+        with ignored(Exception):  # the program may be ending; the last snapshot stays
+            if self._purse.next(round(since * 1e9)):
+                self._rest()
+                self._take_new()
+
+
+def snapshot() -> Json:
+    """Return a snapshot of PyTorch's. Python's collector of garbage must not run meanwhile: the many new objects would
+    make it go through all of the program's, which takes longer than the snapshot. The switch of the collector is the
+    program's, which may turn it meanwhile in another thread; the threshold is ours, unless the program sets it."""
+    before = gc.get_threshold()
+    gc.set_threshold(0, *before[1:])
+    try:
+        contents: Json = torch.cuda.memory._snapshot()
+    finally:
+        if gc.get_threshold()[0] == 0:
+            gc.set_threshold(*before)
+    return contents

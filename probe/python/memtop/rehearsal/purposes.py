@@ -1,0 +1,167 @@
+"""What the memory of a rehearsed program is for, as its own objects say: its modules, optimizers, caches and variables;
+and what keeps it.
+
+A look notes what lies at each address at that moment. The history of PyTorch's allocator has the addresses and
+times of all requests, so each note finds the request that made its memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from types import CodeType, FrameType, MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from .. import agent
+from ..memory.failed_request import asker, blocks_of, note_of_holding
+from ..memory.registry import KEEPABLE, OTHER
+from ..memory.source import KEPT_BY
+from ..safety.threads import touches
+from .keepers import Keepers, cached, masked, untrained
+
+MOST = 64  # looks
+SPARING = 32  # looks after which the next one waits until the peak is a part larger
+CYCLE = "a reference cycle"
+
+Notes = dict[int, dict[str, str]]  # by address
+Words = dict[int, str]
+
+
+class Look(NamedTuple):
+    """What was found at a moment: microseconds since 1970."""
+
+    time: int
+    notes: Notes
+    contained: Mapping[int, str] = MappingProxyType({})  # what containers keep, in words, by address
+    graphed: Mapping[int, str] = MappingProxyType({})  # what graphs do
+
+
+class Purposes:
+    """Keeps the notes of all looks. The program's own threads call the methods."""
+
+    def __init__(self) -> None:
+        self._looks: list[Look] = []
+        self._peak = 0  # bytes, at the last look
+        self._main: CodeType | None = None
+
+    def begin(self) -> None:
+        """Remember the program's code outside of functions, which runs now."""
+        for frame in list(sys._current_frames().values()):
+            outer: FrameType | None = frame
+            while outer is not None:
+                if outer.f_globals is _globals() and not outer.f_code.co_flags & inspect.CO_OPTIMIZED:
+                    self._main = outer.f_code
+                outer = outer.f_back
+        del frame  # it may be this one, and a cycle would keep what the program's frames have
+
+    @touches
+    def look(self, stepped: Any = None, peak: int = 0, last: bool = False) -> None:
+        """Note what the live memory is for, after a peak of so many bytes. This thread may have just stepped an
+        optimizer, whose gradients it may read."""
+        watch = agent.watching()
+        few = len(self._looks) < SPARING or peak - self._peak > self._peak // SPARING
+        if watch is None or (not last and (not few or len(self._looks) == MOST)):
+            return
+        self._peak = peak
+        if stepped is not None:
+            watch.steppers.note(stepped)
+        with watch.registry.lock:
+            found = watch.known(scans=last or not self._looks)
+            notes = {holding.address: _without_viewers(note_of_holding(holding)) for holding in found}
+            contained = {h.address: h.keeper for h in found if h.keeper and h.category in KEEPABLE}
+            graphed: Words = {}
+            others = {**untrained(watch.models), **masked(watch.models), **cached()} if last else {}
+            frame = asker() or self._after_all()
+            if frame is not None:
+                reached = Keepers(watch.registry, watch.stacks, watch.models)
+                reached.show(frame)
+                contained.update(reached.contained())
+                graphed = reached.graphed()
+                watch.registry.clear(watch.memory)
+        for address, note in notes.items():
+            if note.get("noted_category", OTHER) not in KEEPABLE:
+                contained.pop(address, None)
+                graphed.pop(address, None)
+        contained.update(others)
+        self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
+
+    def _after_all(self) -> Any:
+        """Return what stands for the frame of the program's code outside of functions, which has ended."""
+        if self._main is None:
+            return None
+        return SimpleNamespace(f_code=self._main, f_lineno=0, f_globals=_globals(), f_locals=_globals(), f_back=None)
+
+    def write(self, contents: Mapping[str, Any], collected: Sequence[tuple[int, int]] = ()) -> None:
+        """Add the notes to a snapshot: to the blocks, and to the events that allocated them. In `collected` are the
+        times at which collections of garbage began and ended."""
+        made: dict[int, dict[str, Any]] = {}  # by address, the events that made what is alive
+        for trace in contents["device_traces"]:
+            made.update(self._write_events(trace, collected))
+        before = self._looks[0].notes if self._looks else {}
+        for block in blocks_of(contents):
+            event = made.get(block["address"])
+            note = before.get(block["address"], {}) if event is None else event
+            block.update({key: note[key] for key in KEYS if key in note})
+
+    def _write_events(
+        self, trace: Iterable[dict[str, Any]], collected: Sequence[tuple[int, int]]
+    ) -> dict[int, dict[str, Any]]:
+        alive: dict[int, dict[str, Any]] = {}
+        left = list(reversed(self._looks))
+        before = 0  # the time of the look before
+        for event in trace:
+            while left and left[-1].time < event.get("time_us", 0):
+                before = _note(alive, left.pop(), before)
+            if event["action"] == "alloc":
+                alive[event["addr"]] = event
+            elif event["action"] == "free_completed":
+                made = alive.pop(event["addr"], None)
+                if (
+                    made is not None
+                    and KEPT_BY not in made.get("role", "")
+                    and _within(event.get("time_us", 0), collected)
+                ):
+                    _keep(made, CYCLE)
+        while left:
+            before = _note(alive, left.pop(), before)
+        return alive
+
+
+KEYS = ("noted_category", "layer", "role", "shape", "dtype")
+
+
+def _globals() -> dict[str, Any]:
+    return sys.modules["__main__"].__dict__
+
+
+def _note(alive: Mapping[int, dict[str, Any]], look: Look, before: int) -> int:
+    """Note what is alive, where no earlier look did. What a graph has that is no older than the look before may be of
+    the step or call that goes on. Return the time of this look."""
+    for address, note in look.notes.items():
+        event = alive.get(address)
+        if event is not None and "noted_category" not in event:
+            event.update(note)
+    for address, words in (*look.graphed.items(), *look.contained.items()):
+        event = alive.get(address)
+        if event is not None and (address in look.contained or event.get("time_us", 0) < before):
+            _keep(event, words)
+    return look.time
+
+
+def _keep(event: dict[str, Any], keeper: str) -> None:
+    role = event.get("role", "").partition(KEPT_BY)[0].removesuffix(", ")
+    event["role"] = f"{role}, {KEPT_BY}{keeper}" if role else KEPT_BY + keeper
+
+
+def _within(at: int, collected: Sequence[tuple[int, int]]) -> bool:
+    place = bisect_right(collected, (at + 1, 0)) - 1
+    return place >= 0 and at <= collected[place][1]
+
+
+def _without_viewers(note: dict[str, str]) -> dict[str, str]:
+    """Return a note with the category under the name that PyTorch's viewer does not look for: it fails on a file in
+    which not all events have one."""
+    return {"noted_category" if key == "category" else key: text for key, text in note.items()}

@@ -1,0 +1,237 @@
+"""A rehearsal: the program runs on an imitated GPU, reports its memory at each step, and ends when enough is known.
+
+Steps, failed requests and the end are lines in the folder that `memtop rehearse` reads. The allocator's
+history is recorded from its first request on, and written there when the program ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import time
+from multiprocessing import util
+from typing import Any
+
+import torch
+
+from .. import agent
+from ..hooks.leading_optimizer import LeadingOptimizer
+from ..hooks.optimizer_step import listen
+from ..memory import cuda
+from ..memory.history import History
+from ..memory.shortening import PROTOCOL
+from ..safety.threads import called_by_pytorch
+from . import deepspeed_zero, given_values, ranks, sent_objects, single_rank
+from .counted_rows import CountedRows
+from .cycles import Cycles
+from .device_reads import Reads
+from .imitated import VARIABLE, note
+from .purposes import Purposes
+from .recorded_streams import RecordedStreams
+from .trial import Trial
+
+STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it ends when the peak no longer grows
+AGAIN = "MEMTOP_REHEARSAL_AGAIN"  # set in runs after the first, which leave the program's own snapshots as they are
+PAUSE = 0.05  # seconds
+SETTLED = 3  # steps without a higher peak, after which it ends
+MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
+
+Peaks = list[tuple[int, int]]  # by device: bytes allocated and bytes reserved
+
+
+class Rehearsal:
+    """Watches one process. The program's own threads call its methods."""
+
+    def __init__(self) -> None:
+        self._folder = os.environ[VARIABLE]
+        self._last = int(os.environ.get(STEPS, "0"))
+        self._history = History(entries=MOST_ENTRIES, passes=self._keep_history, frees=True)
+        self._leader = LeadingOptimizer()
+        self._reads = Reads(self._wait)
+        self._passed = RecordedStreams()
+        self._purposes = Purposes()
+        self._cycles = Cycles()
+        self._trial = Trial()
+        self._reset: Any = None  # PyTorch's own function that resets a device's peaks
+        self._counted_rows = CountedRows(self._reads, given_values.upper())
+        self._step = 0
+        self._settled = 0  # steps since the peak last grew
+        self._peaks: Peaks = []
+        self._snapshots = 0  # number of snapshots written so far
+        self._native = False  # the allocator is PyTorch's own
+        self._process = 0  # the process that uses a device: a fork of it reports nothing
+        self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """Begin now, or as soon as the program initialises a device."""
+        torch.cuda._lazy_call(self._initialised)
+        if AGAIN in os.environ:
+            torch.cuda.memory._dump_snapshot = _nothing
+        sent_objects.begin(self._reads)
+        deepspeed_zero.begin()
+        ranks.begin(self.leave)
+
+    def _initialised(self) -> None:
+        self._process = os.getpid()
+        note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
+        self._native = cuda.backend() == cuda.NATIVE
+        self._reads.begin()
+        self._counted_rows.begin()
+        self._passed.begin()
+        self._cycles.begin()
+        self._purposes.begin()
+        self._keep_peaks()
+        listen(self._after_step)
+        if self._native:  # other allocators keep no history
+            self._history.on("the rehearsal")
+            torch._C._cuda_attach_out_of_memory_observer(self._refused)
+        atexit.register(self._exit)
+        util.Finalize(None, self._exit, exitpriority=0)  # a forked child of multiprocessing ends this way
+
+    def _keep_peaks(self) -> None:
+        """Note the peaks before the program resets them."""
+        reset = self._reset = torch._C._cuda_resetPeakMemoryStats
+
+        def noted(device: int) -> Any:
+            self._look()
+            return reset(device)
+
+        torch._C._cuda_resetPeakMemoryStats = noted
+
+    def _look(self) -> bool:
+        """Note the peaks. Report whether one of them has grown."""
+        now = [(_peak("allocated", n), _peak("reserved", n)) for n in range(torch.cuda.device_count())]
+        before = self._peaks or [(0, 0)] * len(now)
+        self._peaks = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(before, now)]
+        return self._peaks != before
+
+    @called_by_pytorch
+    def _after_step(self, optimizer: Any) -> None:
+        if not self._leader.leads(optimizer):
+            return
+        self._step += 1
+        self._reads.stepped()
+        if self._trial.pending:
+            self._change()
+            return
+        self._settled += 1
+        if self._look():
+            self._settled = 0
+            self._purposes.look(optimizer, self._allocated())
+        self._note("step")
+        if self._step == self._last:
+            self.leave("steps")
+        elif self._last == 0 and self._settled >= SETTLED and self._may_end():
+            self.leave("settled")
+
+    def _allocated(self) -> int:
+        return sum(allocated for allocated, _ in self._peaks)
+
+    def _may_end(self) -> bool:
+        """Report whether the program has used a device by now, and does not record its memory, which it wants whole."""
+        return any(allocated for allocated, _ in self._peaks) and not self._history.foreign
+
+    def _change(self) -> None:
+        """Go on with the requested changes. Once they are in use, measure from the beginning."""
+        watch = agent.watching()
+        if watch is None:
+            self.leave("no agent")
+        self._trial.stepped(watch)
+        if self._trial.refused:
+            self._note("unchanged", reason=self._trial.refused)
+            self.leave("unchanged")
+        if not self._trial.pending:
+            torch.cuda.empty_cache()  # otherwise the memory of earlier steps would count as reserved
+            for device in range(torch.cuda.device_count()):
+                self._reset(device)
+            self._peaks = []
+            self._note("changed")
+
+    @called_by_pytorch
+    def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
+        self._look()
+        self._note("refused", device=device, asked=asked, total=total, free=free, handling=_handling())
+
+    def _wait(self) -> None:
+        self.leave("waits")
+
+    def _note(self, kind: str, **data: object) -> None:
+        note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
+
+    def leave(self, reason: str) -> None:
+        """End the process here. What the program does after its last step, such as saving weights that were never
+        computed, does not happen."""
+        self.end(reason)
+        ranks.gone()
+        _end_workers()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def _exit(self) -> None:
+        """End with the program. Give PyTorch's own threads a moment to stop, as a real device would: one that is still
+        returning from a backward pass would crash the process when the interpreter ends."""
+        if self.end("exit"):
+            time.sleep(PAUSE)
+
+    def _keep_history(self) -> None:
+        """Write the history so far. The program is about to start or stop its own recording, or the process is
+        ending."""
+        if not self._native:
+            return
+        self._snapshots += 1
+        path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
+        self._purposes.look(last=True)
+        contents = torch.cuda.memory._snapshot()
+        self._purposes.write(contents, self._cycles.collected)
+        with open(path, "wb") as file:
+            pickle.dump(contents, file, PROTOCOL)
+
+    def end(self, reason: str) -> bool:
+        """Write the results, once. Report whether this call did it."""
+        if self._process != os.getpid():
+            return False
+        self._process = 0
+        self._look()
+        self._cycles.end()
+        self._keep_history()
+        self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
+        return True
+
+
+def _end_workers() -> None:
+    """End the workers of data loaders, which would report that their program is gone."""
+    with contextlib.suppress(ValueError):  # only the main thread may, and only there a loader's handler raises
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for worker in multiprocessing.active_children():
+        if worker.daemon:
+            worker.kill()
+
+
+def _handling() -> str:
+    """Return the line whose lack of memory is being handled right now: its traceback keeps what was made until then."""
+    error = sys.exc_info()[1]
+    trace = error.__traceback__ if isinstance(error, torch.cuda.OutOfMemoryError) else None
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace is not None else ""
+
+
+@called_by_pytorch
+def _nothing(*_: Any, **__: Any) -> None:
+    pass
+
+
+def _peak(of: str, device: int) -> int:
+    peak: int = torch.cuda.memory_stats(device).get(f"{of}_bytes.all.peak", 0)
+    return peak
+
+
+def begin() -> None:
+    """Begin the rehearsal of this process. PyTorch must have been imported."""
+    if single_rank.WORLD in os.environ:
+        single_rank.begin()
+    Rehearsal().begin()
