@@ -216,8 +216,9 @@ func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {
 		"some steps are measured":       {[]trace.Step{step(40_000, 1), step(0, 0), step(0, 0), step(0, 0)}, trace.Live{}, "probe 1.0%, 1 step in 4"},
 		"no step is measured yet":       {[]trace.Step{step(0, 0)}, trace.Live{}, "probe 0.0%"},
 		"steps do not say how long":     {[]trace.Step{{ProbeNS: 3000}, {ProbeNS: 1000}}, trace.Live{}, "probe 2 µs/step"},
+		"some steps are told":           {[]trace.Step{{Number: 1, Time: 1000, Duration: 1_000_000}, {Number: 100, Time: 100_000, Duration: 1_000_000, ProbeNS: 2_000_000, PeakAllocated: 1}}, trace.Live{}, "probe 2.0%, 1 step in 100"},
 		"something was not reported":    {[]trace.Step{step(0, 1)}, trace.Live{Dropped: 2, DroppedSteps: 1}, "probe 0.0%, 3 dropped"},
-		"only the last steps are meant": {append([]trace.Step{step(900_000, 1)}, make([]trace.Step, probedSteps)...), trace.Live{}, "probe 0 µs/step"},
+		"only the last steps are meant": {append([]trace.Step{step(900_000, 1)}, make([]trace.Step, 64)...), trace.Live{}, "probe 0 µs/step"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/page"
 	"github.com/memtop/memtop/tui/screen"
@@ -50,30 +51,17 @@ func settingWords(settings []trace.Value) []string {
 	return words
 }
 
-// probedSteps is over how many of the last steps the cost of reporting is
-// averaged: enough for a program that measures few of them.
-const probedSteps = 64
-
 // probeText says how much reporting costs the program on average over its last
 // steps, in how many of them it measured its memory, and how much it could not
 // report.
 func probeText(steps []trace.Step, l *trace.Live) string {
-	steps = steps[max(len(steps)-probedSteps, 0):]
-	measured := 0
-	var cost, duration int64
-	for i := range steps {
-		cost += steps[i].ProbeNS
-		duration += steps[i].Duration
-		if steps[i].Measured() {
-			measured++
-		}
+	cost := analysis.ProbeCostOf(steps)
+	text := "probe " + screen.Micros(cost.PerStep()/1000) + "/step"
+	if cost.Elapsed > 0 {
+		text = "probe " + screen.Percent(cost.Spent, cost.Elapsed)
 	}
-	text := "probe " + screen.Micros(cost/1000/int64(len(steps))) + "/step"
-	if duration > 0 {
-		text = "probe " + screen.Percent(cost, duration)
-	}
-	if measured > 0 && measured < len(steps) {
-		text += ", 1 step in " + screen.Count((len(steps)+measured/2)/measured)
+	if cost.Measured > 0 && cost.Measured < cost.Steps {
+		text += ", 1 step in " + screen.Count(int((cost.Steps+cost.Measured/2)/cost.Measured))
 	}
 	if lost := l.Dropped + l.DroppedSteps; lost > 0 {
 		text += ", " + screen.Count(int(lost)) + " dropped"

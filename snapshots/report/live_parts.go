@@ -37,7 +37,8 @@ func (r *Live) addStep(last *trace.Step) {
 		r.Settings = make(map[string]string)
 	}
 	if last != nil {
-		r.Probe.CostNSPerStep = &last.ProbeNS
+		cost := analysis.ProbeCostOf(r.index.Trace().Steps).PerStep()
+		r.Probe.CostNSPerStep = &cost
 	}
 	if r.row.PeakAllocated > 0 {
 		r.PeakAllocatedBytes, r.PeakReservedBytes = &r.row.PeakAllocated, &r.row.PeakReserved
