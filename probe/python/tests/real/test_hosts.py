@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,16 +32,22 @@ class Hosted:
     def __init__(self, folder: Path) -> None:
         self.job = Begun(folder, "cpu", "hosted_job.py")
         self.losses: list[str] = []
+        self._came = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()  # a job whose lines nobody reads would stand still
+
+    def _read(self) -> None:
+        assert self.job.process.stdout
+        for line in self.job.process.stdout:
+            with self._came:
+                self.losses.append(line.strip())
+                self._came.notify()
 
     def steps(self, more: int) -> None:
         """Wait for some steps."""
-        assert self.job.process.stdout
-        for line in self.job.process.stdout:
-            self.losses.append(line.strip())
-            more -= 1
-            if more <= 0:
-                return
-        raise AssertionError(f"the job ended, with {self.job.process.wait()}")
+        with self._came:
+            until = len(self.losses) + more
+            assert self._came.wait_for(lambda: len(self.losses) >= until, 60), "the job makes no steps"
 
     def host(self) -> int:
         """Return the pid of its host: a process of memtop that has the job's folder of sockets, and is not the job."""
@@ -62,10 +69,10 @@ class Hosted:
 
     def end(self) -> list[str]:
         """End the job, and return the losses of all steps."""
-        assert self.job.process.stdin and self.job.process.stdout
+        assert self.job.process.stdin
         self.job.process.stdin.close()
-        self.losses += [line.strip() for line in self.job.process.stdout]
-        assert self.job.process.wait() == 0
+        assert self.job.process.wait(60) == 0
+        self._reader.join(60)
         return self.losses
 
 
