@@ -70,7 +70,7 @@ func TestTheShippedPTXTrainsInEveryWay(t *testing.T) {
 		"checkpointed":              {"--checkpoint", "block"},
 		"all on the host":           {"--offload", everything},
 		"both":                      {"--steps", "4", "--checkpoint", "block", "--offload", everything},
-		"in two parts, with 8 bits": {"--accumulate", "2", "--optimizer", "adamw8bit"},
+		"in two parts, with 8 bits": {"--batch", "2", "--accumulate", "2", "--optimizer", "adamw8bit"},
 	}
 	for model, of := range tinyModels {
 		for _, mode := range []string{"off", "bf16", "fp16"} {
