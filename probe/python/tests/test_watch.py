@@ -224,7 +224,7 @@ def test_what_parts_of_a_step_save_one_after_the_other_is_not_added_up(watch: Wa
 
 def test_who_asks_soon_gets_the_same_gauge(watch: Watch, monkeypatch: Any) -> None:
     monkeypatch.setattr(watching, "FRESH_NS", 1 << 60)
-    gauge = watch.measure()
+    gauge = watch.gauge_now()
     assert watch.gauge() is gauge
     monkeypatch.setattr(watching, "FRESH_NS", 0)
     assert watch.gauge() is not gauge

@@ -54,11 +54,11 @@ class Snapshots:
 
     def begin(self) -> None:
         """Take a snapshot, and the next ones whenever they are due."""
-        tags = self._tags()
+        known = self._known()
         with self._lock:
-            self._seen, self._taking, self._tended = None, True, time.monotonic()
+            self._taking, self._tended = True, time.monotonic()
             self._purse.begin()
-            self._take(tags)
+            self._take(*known)
 
     def end(self) -> None:
         """Stop taking snapshots. Wait for one that is being taken."""
@@ -67,14 +67,18 @@ class Snapshots:
 
     def take(self) -> Json | None:
         """Take a snapshot, and return its contents, None if this has stopped."""
-        tags = self._tags()
+        known = self._known()
         with self._lock:
-            return self._take(tags) if self._taking else None
+            return self._take(*known) if self._taking else None
 
-    def _take(self, tags: list[Tags]) -> Json:
-        """Take a snapshot. The tags are of just before it, and come from outside of the lock: the registry's is taken
-        for them, by a thread that may hold it and wait for this one."""
-        self._seen = self._activity()
+    def _known(self) -> tuple[object, list[Tags]]:
+        """Return what activity there was, and the tags, which are of just before a snapshot. Call it without the lock:
+        the registry's is taken for tags, by a thread that may hold it and wait for this one. What changes after the
+        activity was read is new to the next snapshot."""
+        return self._activity(), self._tags()
+
+    def _take(self, activity: object, tags: list[Tags]) -> Json:
+        self._seen = activity
         contents = snapshot()
         self._link.snapshot(pickled(contents), tuple(tags))
         return contents
@@ -83,11 +87,11 @@ class Snapshots:
         """Take a snapshot if memory has changed, and pay for it."""
         if self._activity() == self._seen:
             return
-        start, tags = time.thread_time_ns(), self._tags()
+        start, known = time.thread_time_ns(), self._known()
         with self._lock:
             if not self._taking:
                 return
-            self._take(tags)
+            self._take(*known)
             cost = time.thread_time_ns() - start
         self.spent_ns += cost
         self._purse.pay(cost)

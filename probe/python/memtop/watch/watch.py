@@ -81,7 +81,7 @@ class Watch:
         self.changed: list[tuple[str, str]] = []  # changes made that no viewer has been told of yet
         self.wanted = False
         self.closing = False
-        self._measured: tuple[int, Json] = -FRESH_NS, {}  # when they were last read, and what they said
+        self._gauge: tuple[int, Json] = -FRESH_NS, {}  # when they were last read, and what they said
         self.ledger = HostLedger()
         self.ledger.tensors = self._host_tensors
         self.ledger.places = self.beside.places
@@ -247,13 +247,13 @@ class Watch:
 
     def gauge(self) -> Json:
         """Return what is known here of the machine's gauge. Any thread may ask."""
-        at, gauge = self._measured
-        return gauge if time.perf_counter_ns() - at < FRESH_NS else self.measure()
+        at, gauge = self._gauge
+        return gauge if time.perf_counter_ns() - at < FRESH_NS else self.gauge_now()
 
-    def measure(self) -> Json:
+    def gauge_now(self) -> Json:
         """Return it as it is now."""
         gauge = self.ledger.gauge(0 if self.memory.host else HOST, self.step)
-        self._measured = time.perf_counter_ns(), gauge
+        self._gauge = time.perf_counter_ns(), gauge
         return gauge
 
     def _host_tensors(self) -> int:
