@@ -19,12 +19,11 @@ import (
 type watcher struct {
 	*Report
 	stream   *wire.Stream
-	based    map[int]bool
 	seen     map[wire.Type]int
 	step     map[int]int64               // the last one by device
 	changes  map[int64]trace.ChangeState // by id
 	time     map[int]int64               // of the last event by device, microseconds since 1970
-	next     map[int]int64               // the number of the next event by device
+	next     map[int]int64               // the number of the next event by device, once it had a base
 	counters wire.Counters               // the last ones
 	batched  func()
 }
@@ -45,7 +44,7 @@ func (e *examination) watch(ctx context.Context, long time.Duration) error {
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	w := &watcher{
-		Report: e.Report, based: make(map[int]bool), seen: make(map[wire.Type]int), step: make(map[int]int64),
+		Report: e.Report, seen: make(map[wire.Type]int), step: make(map[int]int64),
 		changes: make(map[int64]trace.ChangeState), time: make(map[int]int64), next: make(map[int]int64),
 		batched: func() { limit.Reset(long) },
 	}
@@ -130,13 +129,13 @@ func plausible(us int64) bool {
 func (w *watcher) base(f *wire.Frame) {
 	w.check("B1", slices.Contains(w.stream.Hello().Devices, f.Device), "device %d", f.Device)
 	w.layout(&f.State)
-	if !w.based[f.Device] {
+	if next, based := w.next[f.Device]; !based {
 		w.check("B3", f.Missed == 0, "%d missed in the first base of device %d", f.Missed, f.Device)
-	} else if f.First == w.next[f.Device] {
+	} else if f.First == next {
 		played := live(&w.stream.Trace().Device(f.Device).Final)
 		w.check("B2", played == live(&f.State), "device %d has %+v, and the events led to %+v", f.Device, live(&f.State), played)
 	}
-	w.based[f.Device], w.next[f.Device] = true, f.First
+	w.next[f.Device] = f.First
 }
 
 // totals sum a memory up.
@@ -176,7 +175,8 @@ func (w *watcher) layout(s *trace.State) {
 }
 
 func (w *watcher) events(f *wire.Frame) {
-	w.check("O3", w.based[f.Device] && f.First == w.next[f.Device], "device %d: event %d where %d is next", f.Device, f.First, w.next[f.Device])
+	next, based := w.next[f.Device]
+	w.check("O3", based && f.First == next, "device %d: event %d where %d is next", f.Device, f.First, next)
 	w.next[f.Device] = f.First + int64(len(f.Events))
 	for i := range f.Events {
 		e := &f.Events[i]
@@ -225,7 +225,8 @@ func (w *watcher) count(c wire.Counters) {
 		w.check("O4", gap <= time.Second+patience, "none for %v", gap)
 	} else {
 		for _, device := range w.stream.Hello().Devices {
-			w.check("O7", w.based[device] || w.seen[wire.SnapshotFrame] > 0, "device %d has no base in the first batch", device)
+			_, based := w.next[device]
+			w.check("O7", based || w.seen[wire.SnapshotFrame] > 0, "device %d has no base in the first batch", device)
 		}
 		w.batched()
 	}
