@@ -26,8 +26,8 @@ import (
 // goroutine that updates the screen owns it.
 type control struct {
 	keys   []controlKey
-	agreed bool   // the user agreed to the first change of this session, or need not
-	asking []wish // changes that wait for y or n
+	agreed bool  // the user agreed to the first change of this session, or need not
+	asking *wish // the change that waits for y or n, nil for none
 	// foreseen is the program's prediction for asking.
 	foreseen foreseen
 	queue    []wish // to be sent; the first is on its way when sending is set
@@ -106,8 +106,8 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	case lookMsg:
 		m.control.looking = false
 		return nil, true
-	case page.ChangeSettings:
-		return m.want("", msg.Values...), true
+	case page.ChangeSetting:
+		return m.want("", msg.Value), true
 	case page.Undo:
 		return m.ifMovable("U", (*Model).undo), true
 	}
@@ -155,28 +155,23 @@ func (m *Model) cycle(f *file, by, setting string) tea.Cmd {
 	return m.want(by, trace.Value{Key: setting, Value: o.Choices[next]})
 }
 
-// want asks for values of settings. It asks the user first if needed.
-func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
+// want asks for a value of a setting. It asks the user first if needed.
+func (m *Model) want(by string, v trace.Value) tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, by); why != "" {
 		return page.Say(why)
 	}
-	var wishes []wish
-	for _, v := range values {
-		if option(f, v.Key) == nil {
-			return page.Say("the program has no setting " + v.Key)
-		}
-		if w, ok := m.control.wish(f, by, v.Key, v.Value); ok {
-			wishes = append(wishes, w)
-		}
+	if option(f, v.Key) == nil {
+		return page.Say("the program has no setting " + v.Key)
 	}
+	w, ok := m.control.wish(f, by, v.Key, v.Value)
 	switch {
-	case len(wishes) == 0:
-		return page.Say(values[0].Key + " is " + values[0].Value + " already")
+	case !ok:
+		return page.Say(v.Key + " is " + v.Value + " already")
 	case !m.control.agreed:
-		return m.control.ask(wishes)
+		return m.control.ask(&w)
 	}
-	return m.control.addAll(wishes)
+	return m.control.add(w)
 }
 
 // wish returns the change of a setting to a value, false if there is nothing to

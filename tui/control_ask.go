@@ -14,45 +14,40 @@ type predictor interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
-// foreseen is the prediction for the changes in the open question.
+// foreseen is the prediction for the change in the open question.
 type foreseen struct {
 	answered   bool
 	prediction *trace.Prediction // nil when the program cannot say
 }
 
-// foreseenMsg brings the program's prediction for wishes. The first wish
-// identifies them.
+// foreseenMsg brings the program's prediction for a wish.
 type foreseenMsg struct {
-	first *wish
+	of *wish
 	foreseen
 }
 
-// ask asks the user about wishes, and meanwhile the program what they would do.
-func (c *control) ask(wishes []wish) tea.Cmd {
-	c.asking, c.foreseen = wishes, foreseen{}
-	to := wishes[0].file.foresees()
+// ask asks the user about a wish, and meanwhile the program what it would do.
+func (c *control) ask(w *wish) tea.Cmd {
+	c.asking, c.foreseen = w, foreseen{}
+	to := w.file.foresees()
 	if to == nil {
 		c.foreseen.answered = true
 		return nil
 	}
-	changes := make([]trace.Value, len(wishes))
-	for i, w := range wishes {
-		changes[i] = trace.Value{Key: w.key, Value: w.value}
-	}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		p, err := to.Predict(ctx, changes)
+		p, err := to.Predict(ctx, []trace.Value{{Key: w.key, Value: w.value}})
 		if err != nil {
 			p = nil // an older program does not know the request; the change itself will report any error
 		}
-		return foreseenMsg{&wishes[0], foreseen{true, p}}
+		return foreseenMsg{w, foreseen{true, p}}
 	}
 }
 
 // foresee takes a prediction, unless another question is open by now.
 func (c *control) foresee(msg foreseenMsg) {
-	if len(c.asking) > 0 && msg.first == &c.asking[0] {
+	if c.asking != nil && msg.of == c.asking {
 		c.foreseen = msg.foreseen
 	}
 }

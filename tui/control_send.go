@@ -103,7 +103,7 @@ func peakOf(f *file) int64 {
 // concerns reports whether a change of a file is on its way, or in the notice.
 func (c *control) concerns(f *file) bool {
 	return c.notice != nil && c.notice.wish.file == f || slices.ContainsFunc(c.queue, func(w wish) bool { return w.file == f }) ||
-		slices.ContainsFunc(c.asking, func(w wish) bool { return w.file == f })
+		c.asking != nil && c.asking.file == f
 }
 
 // changes returns the changes that the program has reported, then those that it

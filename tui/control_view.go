@@ -23,9 +23,9 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 		if m.tooSmall() {
 			return nil // there is no room to read it
 		}
-		wishes := c.asking
+		w := *c.asking
 		c.asking, c.agreed = nil, true
-		return c.addAll(wishes)
+		return c.add(w)
 	case "n", "N", "esc", "q":
 		c.asking = nil
 	}
@@ -44,7 +44,7 @@ func (m *Model) question(body string, w, h int) string {
 	switch frame(c); {
 	case m.leaving != nil:
 		m.drawLeaving(c)
-	case len(m.control.asking) > 0:
+	case m.control.asking != nil:
 		m.drawQuestion(c)
 	default:
 		return body
@@ -66,25 +66,21 @@ func overlay(line, over string, x, n int) string {
 }
 
 func (m *Model) drawQuestion(c screen.Canvas) {
-	wishes := m.control.asking
-	name := wishes[0].by
+	w := m.control.asking
+	name := w.by
 	if name == "" {
 		name = "This"
 	}
 	whose := "the running job from its"
-	if n := wishes[0].ranks; n > 0 {
+	if n := w.ranks; n > 0 {
 		whose = "all " + screen.Count(n) + " ranks from their"
 	}
 	does := " changes " + whose + " next step on:"
-	if wishes[0].once {
+	if w.once {
 		does = " is done once, when the next step has ended:"
 	}
 	c.Fit(2, 1, c.Width()-4, name+does, screen.Plain)
-	var all []string
-	for i := range wishes {
-		all = append(all, wishes[i].change())
-	}
-	c.Fit(2, 2, c.Width()-4, strings.Join(all, ", "), screen.Strong)
+	c.Fit(2, 2, c.Width()-4, w.change(), screen.Strong)
 	c.Fit(2, 3, c.Width()-4, m.control.foreseen.text(), screen.Plain)
 	drawAnswers(c, "y", "yes, and ask no more in this session", "n", "no")
 }

@@ -197,7 +197,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
-	if len(m.control.asking) > 0 {
+	if m.control.asking != nil {
 		return m.questionKey(msg)
 	}
 	if m.whatIf.open {

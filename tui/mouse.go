@@ -28,7 +28,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	p := m.visible()
-	if p == nil || m.prompt() != nil || len(m.control.asking) > 0 {
+	if p == nil || m.prompt() != nil || m.control.asking != nil {
 		return nil
 	}
 	at.Y -= headerRows

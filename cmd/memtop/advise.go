@@ -160,7 +160,7 @@ func anyMeasured(t *trace.Trace) bool {
 // firstOf returns the best change, none if no change saves memory.
 func firstOf(found *proposals.Answer) []trace.Value {
 	if useful := found.Useful(); len(useful) > 0 {
-		return useful[0].Change
+		return []trace.Value{useful[0].Change}
 	}
 	return nil
 }

@@ -111,11 +111,7 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 }
 
 func adviceOption(o *proposals.Proposal) AdviceOption {
-	option := AdviceOption{
-		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Why: o.Why(), name: o.Name(),
+	return AdviceOption{
+		Change: map[string]string{o.Change.Key: o.Change.Value}, Predicted: *predictedOf(&o.Predicted), Why: o.Why(), name: o.Name(),
 	}
-	for _, v := range o.Change {
-		option.Change[v.Key] = v.Value
-	}
-	return option
 }

@@ -119,5 +119,5 @@ func (p *Page) use() tea.Cmd {
 	if !ok {
 		return nil
 	}
-	return page.SetAll(r.Change)
+	return page.Set(r.Change.Key, r.Change.Value)
 }

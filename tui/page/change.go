@@ -6,20 +6,17 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// ChangeSettings is the message that asks to change settings of the running
+// ChangeSetting is the message that asks to change a setting of the running
 // program from its next step on. The model asks the user for confirmation if
-// needed, once for all settings, and shows the result of the last one.
-type ChangeSettings struct{ Values []trace.Value }
+// needed, and shows the result.
+type ChangeSetting struct{ trace.Value }
 
 // Undo is the message that asks to undo the last change.
 type Undo struct{}
 
 // Set returns a command that asks to change a setting.
-func Set(key, value string) tea.Cmd { return SetAll([]trace.Value{{Key: key, Value: value}}) }
-
-// SetAll returns a command that asks to change several settings.
-func SetAll(values []trace.Value) tea.Cmd {
-	return func() tea.Msg { return ChangeSettings{values} }
+func Set(key, value string) tea.Cmd {
+	return func() tea.Msg { return ChangeSetting{trace.Value{Key: key, Value: value}} }
 }
 
 // LayerChooser is a page whose rows stand for layers. On such a row the keys of

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -20,18 +19,12 @@ type Program interface {
 
 // Proposal is a change of settings with its expected effect.
 type Proposal struct {
-	Change    []trace.Value
+	Change    trace.Value
 	Predicted trace.Prediction
 }
 
 // Name writes the change as `memtop set` takes it.
-func (o *Proposal) Name() string {
-	words := make([]string, len(o.Change))
-	for i, v := range o.Change {
-		words[i] = v.Key + "=" + v.Value
-	}
-	return strings.Join(words, " ")
-}
+func (o *Proposal) Name() string { return o.Change.Key + "=" + o.Change.Value }
 
 // Saved is by how many bytes the proposal lowers the peak. It is negative if the
 // proposal raises the peak.
@@ -52,8 +45,8 @@ func Find(ctx context.Context, program Program, settings []trace.Option) (*Answe
 	a := new(Answer)
 	var failed error
 	for _, change := range Candidates(settings) {
-		o := Proposal{Change: []trace.Value{change}}
-		p, err := program.Predict(ctx, o.Change)
+		o := Proposal{Change: change}
+		p, err := program.Predict(ctx, []trace.Value{change})
 		failed = cmp.Or(failed, err)
 		if err != nil || p == nil {
 			a.Unknown = append(a.Unknown, o.Name())
