@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -122,4 +124,33 @@ func (x *Index) beyond(note trace.NoteID) bool {
 func (x *Index) keptAlone(note trace.NoteID) bool {
 	keeper := x.keeper(note)
 	return keeper != "" && !leak.HasGraph(keeper)
+}
+
+// Held is live memory of one stack that is for one thing and that one keeper keeps.
+type Held struct {
+	Stack    trace.StackID
+	Category trace.Category
+	Keeper   string // "" if none is noted
+	Bytes    int64
+	Count    int
+}
+
+// HeldAt returns the live memory right after an event, the largest first.
+func (x *Index) HeldAt(at int) []Held {
+	alive := x.alive(x.clamp(at))
+	var all []Held
+	place := make(map[Held]int)
+	for i := range alive {
+		a := &alive[i]
+		category, _ := x.Category(*a)
+		held := Held{Stack: a.Stack, Category: category, Keeper: x.keeper(a.Note)}
+		if _, known := place[held]; !known {
+			place[held] = len(all)
+			all = append(all, held)
+		}
+		h := &all[place[held]]
+		h.Bytes, h.Count = h.Bytes+a.Size, h.Count+1
+	}
+	slices.SortStableFunc(all, func(a, b Held) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all
 }

@@ -66,6 +66,8 @@ type RehearsedOn struct {
 	Processes        int        `json:"processes"`      // that then were on the device
 	CategoriesAtPeak Categories `json:"categories_at_peak"`
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
+	HoldersAtPeak    []Held     `json:"holders"` // the largest ones
+	Growth           []Grows    `json:"growth"`
 	Snapshot         string     `json:"snapshot"` // "" if not asked for
 	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
 	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
@@ -119,7 +121,7 @@ type NotImitated struct {
 // Add adds a device of a rank, with a report on its memory at the end or at the
 // moment when it ran out. Without a report the holders of the memory are unknown.
 func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
-	on.TopLinesAtPeak = make([]Holding, 0)
+	on.TopLinesAtPeak, on.HoldersAtPeak, on.Growth = make([]Holding, 0), make([]Held, 0), make([]Grows, 0)
 	for i := range of.devices() {
 		d := &of.Devices[i]
 		if d.Device != on.Device {
@@ -130,6 +132,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
 			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
 		}
+		on.HoldersAtPeak, on.Growth = heldAt(on.index, d.PeakEvent), on.growth(r.GPU.Total)
 		if failed && d.failure != nil {
 			on.OOM = newShortage(on.index, d.failure)
 		}
