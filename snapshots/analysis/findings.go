@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -165,7 +166,7 @@ func (f *finder) grown() {
 	if f.watched() {
 		return // leaks rest on more
 	}
-	growth := slices.DeleteFunc(slices.Clone(f.index.Growth()), f.hangs)
+	growth := f.byLine(slices.DeleteFunc(slices.Clone(f.index.Growth()), f.hangs))
 	for _, g := range growth[:min(len(growth), 3)] {
 		found := Finding{
 			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Saving: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
@@ -186,9 +187,9 @@ func (f *finder) grown() {
 				"torch.autograd.grad(..., create_graph=True) makes no such cycle"
 		}
 		held := "it now holds " + quantity.Bytes(g.Bytes)
-		if end := heldBy(f.index.holdingsAt(f.index.End()), g.Stack); end < g.Bytes {
+		if end := f.heldAtEnd(g.Stack); end < g.Bytes {
 			found.Severity, found.Saving, found.Confidence = Info, 0, Possible
-			held = fmt.Sprintf("it held %s then, and gave it back since: %s is left at the end", quantity.Bytes(g.Bytes), quantity.Bytes(end))
+			held = fmt.Sprintf("it held %s, and %s at the end", quantity.Bytes(g.Bytes), quantity.Bytes(end))
 		}
 		from := ""
 		if f.index.hasStacks() {
@@ -206,12 +207,30 @@ func (f *finder) hangs(g Growth) bool {
 		slices.ContainsFunc(f.found, func(other Finding) bool { return other.Kind.Name == "no_grad" })
 }
 
-// heldBy returns the bytes of one stack.
-func heldBy(all []holding, stack trace.StackID) int64 {
-	for i := range all {
-		if all[i].stack == stack {
-			return all[i].bytes
+// byLine joins what grows by several stacks of one line, to the stack that grows the most.
+func (f *finder) byLine(growth []Growth) []Growth {
+	var joined []Growth
+	for _, g := range growth {
+		at := slices.IndexFunc(joined, func(j Growth) bool {
+			return j.Marked == g.Marked && f.index.StackName(j.Stack) == f.index.StackName(g.Stack)
+		})
+		if at < 0 {
+			joined = append(joined, g)
+			continue
+		}
+		j := &joined[at]
+		j.PerStep, j.Bytes, j.Count, j.Steps, j.Calls = j.PerStep+g.PerStep, j.Bytes+g.Bytes, j.Count+g.Count, min(j.Steps, g.Steps), j.Calls || g.Calls
+	}
+	slices.SortStableFunc(joined, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
+	return joined
+}
+
+// heldAtEnd returns the bytes that a stack's line holds in the end.
+func (f *finder) heldAtEnd(stack trace.StackID) (bytes int64) {
+	for _, h := range f.index.holdingsAt(f.index.End()) {
+		if h.stack == stack || f.index.StackName(h.stack) == f.index.StackName(stack) {
+			bytes += h.bytes
 		}
 	}
-	return 0
+	return bytes
 }

@@ -35,6 +35,12 @@ free_completed 0x100 4096 @%d
 	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of the last 6 steps; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
+	twice := indexOf(t, strings.Replace(tracetest.Steps(8, func(s int) string {
+		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=main\nalloc 0x%x 2097152 @%[2]d stack=adds\n", (s+1)<<24, s*1000+100, (s+100)<<24)
+	}), "device 0", "stack adds copy user\ndevice 0", 1))
+	if got := said(twice); !strings.Contains(got, "Memory from train.py:10 main grows by 3.0 MiB per step, in each of the last 6 steps; it now holds 24.0 MiB.") {
+		t.Errorf("two stacks of a line:\n%s", got)
+	}
 	results := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=act\n", (s+1)<<24, s*1000+100)
 	}))

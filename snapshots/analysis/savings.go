@@ -67,7 +67,7 @@ func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 	s := *scene
 	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
-	s.Unfinished = x.unfinished(at)
+	s.Unfinished, s.Differentiates = x.unfinished(at), x.verdicts().Differentiates()
 	return &s
 }
 

@@ -80,6 +80,10 @@ frame c "/home/me/transformers/src/transformers/trainer.py" 4 "train"`, "modelin
 frame a "/opt/lib/python3.11/site-packages/torch/utils/_foreach_utils.py" 5 "step"
 frame b "/usr/lib/python3.11/threading.py" 70 "run"
 frame c "??" 0 "start_thread"`, "_foreach_utils.py:5 step"},
+		"memtop's own agent": {`
+frame a "/opt/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py" 9 "barrier"
+frame b "/home/me/.cache/memtop/agent-0123456789abcdef/memtop/rehearsal/ranks.py" 75 "waited"
+frame c "/home/me/project/train.py" 4 "main"`, "train.py:4 main"},
 		"C++ alone: the node of backward": {`
 frame a "??" 0 "at::native::mul(at::Tensor const&)"
 frame b "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"

@@ -7,7 +7,7 @@ import "strings"
 // would also match a user's function.
 func isRuntime(file, name string) bool {
 	if IsPython(file) {
-		return name == "_call_impl" || name == "_wrapped_call_impl"
+		return name == "_call_impl" || name == "_wrapped_call_impl" || within(file, agent[:])
 	}
 	switch name {
 	case "_start", "__clone", "clone", "__clone3", "start_thread", "__libc_init_first", "execute_native_thread_routine",
@@ -36,3 +36,6 @@ func isRuntime(file, name string) bool {
 func isEngineGlue(name string) bool {
 	return ContainsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
 }
+
+// agent are the rooms of memtop's agent whose functions stand between a program's and PyTorch's.
+var agent = [...]string{"memtop/hooks/", "memtop/watch/", "memtop/memory/", "memtop/settings/", "memtop/safety/", "memtop/rehearsal/"}

@@ -247,10 +247,11 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 		change func(s *savings.Scene)
 		want   map[string]bool
 	}{
-		"nothing is on":     {func(*savings.Scene) {}, map[string]bool{"checkpointing": true, "mixed_precision": true}},
-		"checkpointing is":  {func(s *savings.Scene) { s.Checkpointing = true }, map[string]bool{"mixed_precision": true}},
-		"autocast is":       {func(s *savings.Scene) { s.Autocast = true }, map[string]bool{"checkpointing": true}},
-		"there is no graph": {func(s *savings.Scene) { s.Parts = slices.Delete(s.Parts, 1, 2) }, map[string]bool{}},
+		"nothing is on":        {func(*savings.Scene) {}, map[string]bool{"checkpointing": true, "mixed_precision": true}},
+		"checkpointing is":     {func(s *savings.Scene) { s.Checkpointing = true }, map[string]bool{"mixed_precision": true}},
+		"autocast is":          {func(s *savings.Scene) { s.Autocast = true }, map[string]bool{"checkpointing": true}},
+		"backward has a graph": {func(s *savings.Scene) { s.Differentiates = true }, map[string]bool{"mixed_precision": true}},
+		"there is no graph":    {func(s *savings.Scene) { s.Parts = slices.Delete(s.Parts, 1, 2) }, map[string]bool{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sceneOf(t, parts)

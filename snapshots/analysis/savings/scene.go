@@ -34,6 +34,8 @@ type Scene struct {
 	Unfinished bool
 	// Checkpointing and Autocast are on now, as the program itself says.
 	Checkpointing, Autocast bool
+	// Differentiates is whether a backward pass has a graph itself. Then what keeps activations is no layer's forward alone.
+	Differentiates bool
 }
 
 // Saving is memory that the program could save.

@@ -256,7 +256,7 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	again := s.Words.all & checkpoint
 	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == again })
 	t := s.sum(l.has)
-	if s.Checkpointing || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
+	if s.Checkpointing || s.Differentiates || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
@@ -349,8 +349,8 @@ func findOffload(s *Scene) (Saving, bool) {
 	relief.Extent = Stored
 	return Saving{
 		Bytes: t.bytes, Relief: relief, Stack: t.stack,
-		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other", quantity.Bytes(t.bytes), s.at(t.stack)),
-		Remedy:   "with torch.autograd.graph.save_on_cpu() they wait in the host's memory; a copy that the program makes itself leaves them where they are",
+		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other: a copy that the program makes itself leaves them there", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "with torch.autograd.graph.save_on_cpu() they wait in the host's memory",
 	}, true
 }
 
