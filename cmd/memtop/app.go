@@ -83,6 +83,7 @@ func (a *app) root() *cobra.Command {
 	)
 	root.ValidArgsFunction = completeArguments
 	for _, c := range root.Commands() {
+		a.settings.logFlag(c.Flags())
 		if !c.DisableFlagParsing && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = completeArguments
 		}

@@ -129,12 +129,16 @@ func TestCommandsOfTheDocumentationExist(t *testing.T) {
 	}
 }
 
-// TestTheReferenceHasEveryCommand looks for each command of the help in the reference.
+// TestTheReferenceHasEveryCommand looks for each command of the help in the reference. Each has the flag that a message
+// about a bug names.
 func TestTheReferenceHasEveryCommand(t *testing.T) {
 	page := string(contents(t, "../../docs/commands.md"))
 	for _, c := range newApp(io.Discard, io.Discard).root().Commands() {
 		if !c.Hidden && !strings.Contains(page, "memtop "+c.Name()) {
 			t.Errorf("docs/commands.md does not have memtop %s", c.Name())
+		}
+		if c.Flags().Lookup("log") == nil {
+			t.Errorf("memtop %s has no --log", c.Name())
 		}
 	}
 }

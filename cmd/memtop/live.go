@@ -45,7 +45,6 @@ func (i *interval) Type() string { return "DURATION" }
 // liveFlags adds the flags of commands that follow a process.
 func (s *settings) liveFlags(f *pflag.FlagSet) {
 	s.intervalFlag(f)
-	s.logFlag(f)
 	s.remoteFlags(f)
 }
 

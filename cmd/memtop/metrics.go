@@ -60,7 +60,6 @@ Other machines can connect only if you listen on an address of the network and a
 	f.StringVar(&listen, "listen", "", "serve at this `ADDRESS`, such as 127.0.0.1:9400")
 	f.BoolVar(&remote, "allow-remote", false, "allow --listen on an address that other machines reach; there is no password")
 	f.StringVar(&to, "to", "openmetrics", "`FORMAT` to print: "+strings.Join(names, ", "))
-	a.settings.logFlag(f)
 	complete(cmd, "to", names)
 	return cmd
 }

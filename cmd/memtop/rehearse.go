@@ -47,7 +47,7 @@ nothing.
 If the program does not fit, memtop runs it again without a limit, to see what it needs,
 and then with changes that may make it fit. If it reads values that nothing computes,
 memtop runs it once more with other values, to see whether sizes depend on them.
---no-advice runs it once.
+--advice also tries changes of a program that fits; --no-advice runs it once.
 
 The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed. A
 program that catches its lack of memory fits if it makes steps afterwards; --caught says
@@ -104,6 +104,8 @@ otherwise.`,
 	f.StringVarP(&r.To.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
 	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
 	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit, or if sizes may depend on values that it reads")
+	f.BoolVar(&r.Advice, "advice", false, "run it again with changes that take less, even if it fits")
+	cmd.MarkFlagsMutuallyExclusive("advice", "no-advice")
 	a.settings.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", completeGPU)
 	return cmd

@@ -6,10 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/snapshots/report"
 )
 
 // # Reports of others
@@ -53,6 +55,33 @@ func TestRehearsedReports(t *testing.T) {
 				if found := regexp.MustCompile(pattern).FindString(said); pattern != "" && found != "" {
 					t.Errorf("it says %q: %s", found, said)
 				}
+			}
+		})
+	}
+}
+
+// TestRehearsedSavingsAreTrue holds savings that findings promise of two of these programs against what the same
+// program takes with the change, which --advice rehearses.
+func TestRehearsedSavingsAreTrue(t *testing.T) {
+	python := cudaPython(t)
+	for name, want := range map[string]struct{ finding, change string }{
+		"dense_embedding": {"foreach_temporaries", "fused=True"},
+		"need_weights":    {"checkpointing", "checkpointing of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearseWith(t, "--advice", "--steps", "100000", "--", python, filepath.Join("testdata/reports", name+".py"), "bug")
+			if len(r.Ranks) != 1 {
+				t.Fatalf("code %d, %s", r.code, r.stderr)
+			}
+			on := &r.Ranks[0]
+			said := slices.IndexFunc(on.Findings, func(f report.Finding) bool { return f.Kind == want.finding })
+			tried := slices.IndexFunc(on.Tried, func(c report.Remedy) bool { return strings.HasPrefix(c.Change, want.change) && c.Refused == "" })
+			if said < 0 || tried < 0 {
+				t.Fatalf("findings %+v, tried %+v", on.Findings, on.Tried)
+			}
+			saves, took := on.Findings[said].SavingBytes, on.PeakAllocated-on.Tried[tried].Allocated
+			if took <= 0 || float64(max(saves-took, took-saves)) > 0.05*float64(took) {
+				t.Errorf("it says that it saves %d, and it saves %d", saves, took)
 			}
 		})
 	}

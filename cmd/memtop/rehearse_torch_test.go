@@ -353,7 +353,7 @@ func TestARehearsedRemedyIsWhatTheChangedProgramTakes(t *testing.T) {
 	}
 	within("its need", *oom.Needs, "--autocast", "off")
 	for i, flags := range [][]string{{"--autocast", "off", "--checkpoint"}, {"--autocast", "forward"}} {
-		tried := oom.Tried[i]
+		tried := r.Ranks[0].Tried[i]
 		if tried.Refused != "" || tried.Saves <= 0 {
 			t.Errorf("tried: %+v", tried)
 		}

@@ -59,7 +59,6 @@ func variableOf(f *pflag.Flag) string { return strings.Join(f.Annotations[settab
 func (s *settings) readFlags(f *pflag.FlagSet) {
 	f.Var(&s.maxMemory, "max-memory", "most memory for a file, such as 4GiB (default: see memtop info)")
 	settable(f, "max-memory")
-	s.logFlag(f)
 }
 
 func (s *settings) logFlag(f *pflag.FlagSet) {

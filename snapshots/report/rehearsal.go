@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // RehearsalSchema names the version of the JSON form of Rehearsal.
@@ -68,8 +69,10 @@ type RehearsedOn struct {
 	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
 	HoldersAtPeak    []Held     `json:"holders"` // the largest ones
 	Growth           []Grows    `json:"growth"`
+	Findings         []Finding  `json:"findings"`
 	Snapshot         string     `json:"snapshot"` // "" if not asked for
 	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
+	Tried            []Remedy   `json:"tried"`    // rehearsed changes, including those in OOM.WouldFit
 	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
 
 	device *Device
@@ -101,7 +104,6 @@ type Shortage struct {
 	Holders  []Holding  `json:"holders"`
 	Needs    *int64     `json:"needs_bytes"` // what the program takes of a large enough device, null if unknown
 	WouldFit []WouldFit `json:"would_fit"`
-	Tried    []Remedy   `json:"tried"` // rehearsed changes, including those in WouldFit
 }
 
 // WouldFit is a change with which the request would have succeeded.
@@ -122,6 +124,7 @@ type NotImitated struct {
 // moment when it ran out. Without a report the holders of the memory are unknown.
 func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 	on.TopLinesAtPeak, on.HoldersAtPeak, on.Growth = make([]Holding, 0), make([]Held, 0), make([]Grows, 0)
+	on.Findings, on.Tried = make([]Finding, 0), make([]Remedy, 0)
 	for i := range of.devices() {
 		d := &of.Devices[i]
 		if d.Device != on.Device {
@@ -132,7 +135,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
 			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
 		}
-		on.HoldersAtPeak, on.Growth = heldAt(on.index, d.PeakEvent), on.growth(r.GPU.Total)
+		on.HoldersAtPeak, on.Growth, on.Findings = heldAt(on.index, d.PeakEvent), on.growth(r.GPU.Total), d.Findings
 		if failed && d.failure != nil {
 			on.OOM = newShortage(on.index, d.failure)
 		}
@@ -142,7 +145,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 }
 
 func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
-	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0), Tried: make([]Remedy, 0)}
+	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0)}
 	if f.Short >= 0 {
 		s.Short = &f.Short
 	}
@@ -191,6 +194,16 @@ func (r *Report) devices() []Device {
 		return nil
 	}
 	return r.Devices
+}
+
+// Finds reports whether the memory of a device has a finding of a kind.
+func (on *RehearsedOn) Finds(kind string) bool {
+	return slices.ContainsFunc(on.Findings, func(f Finding) bool { return f.Kind == kind })
+}
+
+// Expandable reports whether the allocator's segments are expandable.
+func (on *RehearsedOn) Expandable() bool {
+	return on.index != nil && trace.NewGeometry(on.index.Trace().Settings).Expandable
 }
 
 // Most returns the fullest device; nil if none was used.

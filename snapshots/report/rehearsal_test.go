@@ -184,19 +184,25 @@ func TestARehearsalSaysWhetherItFits(t *testing.T) {
 	}
 }
 
+// with returns a rehearsal with such peaks.
+func with(allocated, reserved int64) *Rehearsal {
+	r := rehearsalOn(4 * gib)
+	r.Add(RehearsedOn{PeakAllocated: allocated, PeakReserved: reserved, DeviceBytes: reserved + gib/2}, nil, false)
+	return r
+}
+
 // TestARehearsalSaysWhatWouldFit has three changes: one that fits, one that saves too little
 // and one that the program cannot have.
 func TestARehearsalSaysWhatWouldFit(t *testing.T) {
-	r, whole := rehearsalOn(4*gib), rehearsalOn(4*gib)
+	r, whole := rehearsalOn(4*gib), with(6*gib, 6*gib)
 	r.Add(RehearsedOn{PeakAllocated: 2 * gib, PeakReserved: 2 * gib, DeviceBytes: 5 * gib / 2}, reportOfRehearsal(t), true)
-	whole.Add(RehearsedOn{PeakAllocated: 6 * gib, PeakReserved: 6 * gib, DeviceBytes: 13 * gib / 2}, nil, false)
 	r.Need(whole, []string{"b"})
-	r.Tried("less", 4*gib, whole)
+	r.Tried("less", with(4*gib, 4*gib), whole)
 	r.Refused("other", "it has none")
-	r.Tried("least", 3*gib, whole)
+	r.Tried("least", with(3*gib, 3*gib), whole)
 	oom := r.Ranks[0].OOM
-	if *oom.Needs != 13*gib/2 || len(r.FitsOn) != 1 || len(oom.Tried) != 3 {
-		t.Errorf("needs %d, on %v, tried %+v", *oom.Needs, r.FitsOn, oom.Tried)
+	if *oom.Needs != 13*gib/2 || len(r.FitsOn) != 1 || len(r.Ranks[0].Tried) != 3 {
+		t.Errorf("needs %d, on %v, tried %+v", *oom.Needs, r.FitsOn, r.Ranks[0].Tried)
 	}
 	if len(oom.WouldFit) != 1 || oom.WouldFit[0] != (WouldFit{"least", 3 * gib, "rehearsed"}) {
 		t.Errorf("would fit: %+v", oom.WouldFit)
@@ -206,6 +212,18 @@ func TestARehearsalSaysWhatWouldFit(t *testing.T) {
 		"It needs 6.5 GiB.", "fits with least: 3.5 GiB on the device, 512.0 MiB left",
 		"not with less: 4.5 GiB on the device, 512.0 MiB too much other: it has none held by",
 	)
+}
+
+// TestARehearsalThatFitsSaysWhatChangesTake has four changes, one of which the program cannot have.
+func TestARehearsalThatFitsSaysWhatChangesTake(t *testing.T) {
+	r := rehearsalOn(8 * gib)
+	r.Add(RehearsedOn{PeakAllocated: 3 * gib, PeakReserved: 3 * gib, DeviceBytes: 7 * gib / 2}, reportOfRehearsal(t), false)
+	for change, its := range map[string]*Rehearsal{"less": with(2*gib, 5*gib/2), "idle": with(3*gib, 3*gib), "worse": with(2*gib, 4*gib)} {
+		r.Tried(change, its, r)
+	}
+	r.Refused("other", "it has none")
+	wantIn(t, textOf(t, r, 80), "with less: peak allocated 2.0 GiB, 1.0 GiB less; on the device 512.0 MiB less", "with idle: no less",
+		"with worse: peak allocated 2.0 GiB, 1.0 GiB less; on the device 1.0 GiB more", "not other: it has none")
 }
 
 func TestRanksOfRehearsalsAreJoined(t *testing.T) {

@@ -213,12 +213,13 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	d, x := on.device, on.index
 	remedies := d.wouldFit
 	if on.OOM != nil && on.OOM.Needs != nil {
-		remedies = func(p *page) { on.OOM.remedies(p, total) }
+		remedies = func(p *page) { on.remedies(p, total) }
 	}
 	d.failureLines(p, x, remedies)
 	d.categories(p, x)
 	d.lineLines(p, x, "")
 	on.told(p, total)
+	on.trials(p)
 }
 
 // limits says how exact the numbers are.

@@ -6,11 +6,12 @@ import (
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Remedy is a change that was rehearsed because the program did not fit. All sizes are bytes.
+// Remedy is a change that was rehearsed. All sizes are bytes.
 type Remedy struct {
 	Change      string `json:"change"`
-	DeviceBytes int64  `json:"device_bytes"` // the most bytes taken with the change, with the context; 0 if it could not be made
-	Saves       int64  `json:"saves_bytes"`  // compared with the program without the change
+	Allocated   int64  `json:"peak_allocated_bytes"` // with the change; 0 if it could not be made
+	DeviceBytes int64  `json:"device_bytes"`         // the most bytes taken with the change, with the context; 0 if it could not be made
+	Saves       int64  `json:"saves_bytes"`          // of the device, compared with the program without the change
 	Fits        bool   `json:"fits"`
 	Refused     string `json:"refused"` // why the program cannot have the change, "" if it can
 }
@@ -28,34 +29,59 @@ func (r *Rehearsal) Need(whole *Rehearsal, on []string) {
 	r.FitsOn = on
 }
 
-// Tried adds a rehearsed change, with the most bytes that the allocator reserved.
-// Call it after [Rehearsal.Need].[Rehearsal.Need].
-func (r *Rehearsal) Tried(change string, reserved int64, whole *Rehearsal) {
-	most, without := r.Most(), whole.Most()
-	remedy := Remedy{Change: change, DeviceBytes: without.DeviceBytes - without.PeakReserved + reserved}
+// Tried adds a rehearsed change, with the peaks of the program that has it. Whole is the program without a limit.
+func (r *Rehearsal) Tried(change string, with, whole *Rehearsal) {
+	its, without := with.Most(), whole.Most()
+	remedy := Remedy{Change: change, Allocated: its.PeakAllocated, DeviceBytes: without.DeviceBytes - without.PeakReserved + its.PeakReserved}
 	remedy.Saves = without.DeviceBytes - remedy.DeviceBytes
 	remedy.Fits = remedy.DeviceBytes <= r.GPU.Total
-	most.OOM.add(remedy)
+	r.Most().add(remedy)
 }
 
 // Refused adds a change that the program cannot have, and why.
 func (r *Rehearsal) Refused(change, why string) {
-	r.Most().OOM.add(Remedy{Change: change, Refused: why})
+	r.Most().add(Remedy{Change: change, Refused: why})
 }
 
-func (s *Shortage) add(r Remedy) {
-	s.Tried = append(s.Tried, r)
-	if r.Fits {
-		s.WouldFit = append(s.WouldFit, WouldFit{r.Change, r.Saves, "rehearsed"})
+func (on *RehearsedOn) add(r Remedy) {
+	on.Tried = append(on.Tried, r)
+	if r.Fits && on.OOM != nil {
+		on.OOM.WouldFit = append(on.OOM.WouldFit, WouldFit{r.Change, r.Saves, "rehearsed"})
 	}
 }
 
+// trials writes what rehearsed changes take of a program that fits without them.
+func (on *RehearsedOn) trials(p *page) {
+	if on.OOM != nil || len(on.Tried) == 0 {
+		return
+	}
+	p.line("")
+	for _, r := range on.Tried {
+		if r.Refused != "" {
+			p.wrap("  not        ", r.Change+": "+r.Refused)
+			continue
+		}
+		if r.Saves <= 0 && r.Allocated >= on.PeakAllocated {
+			p.wrap("  with       ", r.Change+": no less")
+			continue
+		}
+		p.wrap("  with       ", fmt.Sprintf("%s: peak allocated %s, %s; on the device %s", r.Change, quantity.Bytes(r.Allocated), saves(on.PeakAllocated-r.Allocated), saves(r.Saves)))
+	}
+}
+
+func saves(bytes int64) string {
+	if bytes < 0 {
+		return quantity.Bytes(-bytes) + " more"
+	}
+	return quantity.Bytes(bytes) + " less"
+}
+
 // remedies writes the rehearsed changes; those that fit come first.
-func (s *Shortage) remedies(p *page, total int64) {
-	p.wrap("  needs      ", fmt.Sprintf("%s on the device as it is, rehearsed without a limit", quantity.Bytes(*s.Needs)))
+func (on *RehearsedOn) remedies(p *page, total int64) {
+	p.wrap("  needs      ", fmt.Sprintf("%s on the device as it is, rehearsed without a limit", quantity.Bytes(*on.OOM.Needs)))
 	label := "fits with"
 	for _, fits := range []bool{true, false} {
-		for _, r := range s.Tried {
+		for _, r := range on.Tried {
 			if r.Fits != fits {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,60 +27,74 @@ type trial struct {
 	to      output.File // for PyTorch's own snapshot; runs for advice have none
 }
 
-// change is a change that may make a program fit.
-type change struct{ text, settings string }
+// change is a change that may take less memory.
+type change struct {
+	text, settings string
+	finding        string // the kind of finding that calls for it, "" if it is worth a run in any case
+}
 
-// changes are tried one by one first, and all together if none alone is enough.
+// changes are tried one by one first, and then all together.
 var changes = []change{
-	{"checkpointing of the model's blocks", "checkpoint=all"},
-	{"autocast of the model's forward to bfloat16", "amp=bf16"},
+	{"checkpointing of the model's blocks", "checkpoint=all", ""},
+	{"autocast of the model's forward to bfloat16", "amp=bf16", ""},
+	{"fused=True of the optimizers", "fused=on", "foreach_temporaries"},
+	{"gradient_as_bucket_view=True of DistributedDataParallel", "bucket_view=on", "bucket_copies"},
 }
 
 const expandable = "expandable_segments:True"
 
 // remedy rehearses a program that did not fit: once without a limit, and then
 // with changes that may make it fit. It adds the results. The processes print
-// nothing.
+// nothing. With Advice it rehearses changes of a program that fits, too.
 func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, found *report.Rehearsal) error {
 	most := found.Most()
-	if most == nil || most.OOM == nil || r.NoAdvice {
+	if most == nil || r.NoAdvice || found.Failed() || most.OOM == nil && !r.Advice {
 		return nil
 	}
-	r.comment("running it again without a limit, to find what it needs")
-	endless := trial{gpu: g, rank: most.Rank, endless: true}
-	whole, err := r.tryOne(ctx, endless, args)
-	if err != nil || whole.Most() == nil || !whole.Fits {
-		r.comment("what it needs is not known: the run without a limit failed too")
-		return ctx.Err()
+	endless, whole := trial{gpu: g, rank: most.Rank, endless: true}, found
+	if most.OOM != nil {
+		r.comment("running it again without a limit, to find what it needs")
+		var err error
+		whole, err = r.tryOne(ctx, endless, args)
+		if err != nil || whole.Most() == nil || !whole.Fits {
+			r.comment("what it needs is not known: the run without a limit failed too")
+			return ctx.Err()
+		}
+		found.Need(whole, fitsOn(whole.Most(), g.Context))
 	}
-	found.Need(whole, fitsOn(whole.Most(), g.Context))
-	if whole.Most().Processes > 1 { // what a change makes of one process says nothing of all
+	needs := whole.Most()
+	if needs.Processes > 1 { // what a change makes of one process says nothing of all
 		return nil
 	}
-	r.comment("it needs %s; running it again with changes that may make it fit", quantity.Bytes(*most.OOM.Needs))
-	r.tryChanges(ctx, endless, args, found, whole, changes)
-	if all := together(most.OOM.Tried); all.settings != "" {
+	r.comment("it needs %s; running it again with changes that take less", quantity.Bytes(needs.Full()))
+	worth := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.finding != "" && !needs.Finds(c.finding) })
+	r.tryChanges(ctx, endless, args, found, whole, worth)
+	if all := together(worth, most); all.settings != "" {
 		r.tryChanges(ctx, endless, args, found, whole, []change{all})
 	}
-	if whole.Most().PeakAllocated+g.Context <= g.Total { // what is cached and of no use is in the way
-		its, err := r.tryOne(ctx, trial{gpu: g, rank: most.Rank, conf: expandable}, args)
-		if err == nil && its.Most() != nil && its.Fits {
-			found.Tried(allocatorVariable(os.Environ())+"="+expandable, its.Most().PeakReserved, whole)
-		}
+	if needs.PeakAllocated+g.Context <= g.Total && !needs.Expandable() { // what is cached and of no use is in the way
+		r.tryExpandable(ctx, trial{gpu: g, rank: most.Rank, conf: expandable}, args, found, whole)
 	}
 	return ctx.Err()
 }
 
-// together returns all changes as one. It returns no change if that is not worth
-// a run, because one change alone is enough, or cannot be made.
-func together(tried []report.Remedy) (all change) {
-	for i, c := range changes {
-		if tried[i].Fits || tried[i].Refused != "" {
+// together returns all changes that a device's program can have as one. It returns no change if that is not worth a run,
+// because there are no two, or because one alone is enough.
+func together(tried []change, on *report.RehearsedOn) (all change) {
+	several := 0
+	for i, c := range tried {
+		switch r := &on.Tried[i]; {
+		case r.Fits && on.OOM != nil:
 			return change{}
+		case r.Refused == "":
+			several++
+			all.text, all.settings = all.text+", "+c.text, all.settings+" "+c.settings
 		}
-		all.text, all.settings = all.text+", "+c.text, all.settings+" "+c.settings
 	}
-	return change{strings.TrimPrefix(all.text, ", "), all.settings}
+	if several < 2 {
+		return change{}
+	}
+	return change{text: strings.TrimPrefix(all.text, ", "), settings: all.settings}
 }
 
 // tryChanges rehearses a command with each of several changes, and adds the
@@ -97,9 +112,24 @@ func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, foun
 			found.Refused(changes[i].text, "the program fails with it")
 		case its.Unchanged != "":
 			found.Refused(changes[i].text, its.Unchanged)
+		case its.Most() == nil:
+			found.Refused(changes[i].text, "the program uses no GPU with it")
 		default:
-			found.Tried(changes[i].text, its.Most().PeakReserved, whole)
+			found.Tried(changes[i].text, its, whole)
 		}
+	}
+}
+
+// tryExpandable rehearses a command with expandable segments, and adds the result if it is told anything.
+func (r *Rehearsal) tryExpandable(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal) {
+	text := allocatorVariable(os.Environ()) + "=" + expandable
+	its, err := r.tryOne(ctx, t, args)
+	switch {
+	case err != nil || its.Most() == nil || !its.Fits:
+	case !its.Most().Expandable():
+		found.Refused(text, "the program sets its allocator itself; change it there")
+	default:
+		found.Tried(text, its, whole)
 	}
 }
 

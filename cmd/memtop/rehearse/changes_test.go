@@ -32,20 +32,23 @@ func TestSettingsOfTheAllocatorAreAddedToThoseThereAre(t *testing.T) {
 func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		tried []report.Remedy
+		fits  bool // the program, as it is
 		want  string
 	}{
-		"none fits":         {[]report.Remedy{{}, {}}, " checkpoint=all amp=bf16"},
-		"one fits":          {[]report.Remedy{{}, {Fits: true}}, ""},
-		"one cannot be had": {[]report.Remedy{{Refused: "it is on"}, {}}, ""},
+		"none fits":           {[]report.Remedy{{}, {}}, false, " checkpoint=all amp=bf16"},
+		"one fits":            {[]report.Remedy{{}, {Fits: true}}, false, ""},
+		"one cannot be had":   {[]report.Remedy{{Refused: "it is on"}, {}}, false, ""},
+		"it fits in any case": {[]report.Remedy{{Fits: true}, {Fits: true}}, true, " checkpoint=all amp=bf16"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := together(test.tried).settings; got != test.want {
+			on := &report.RehearsedOn{Tried: test.tried}
+			if !test.fits {
+				on.OOM = new(report.Shortage)
+			}
+			if got := together(changes[:2], on).settings; got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
-	}
-	if slices.ContainsFunc(changes, func(c change) bool { return c.text == "" || c.settings == "" }) {
-		t.Errorf("a change is empty: %+v", changes)
 	}
 }
 

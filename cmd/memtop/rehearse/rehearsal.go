@@ -26,6 +26,7 @@ type Rehearsal struct {
 	Caught   Caught
 	To       output.File // for PyTorch's own snapshots
 	NoAdvice bool        // the program is not run again
+	Advice   bool        // changes are rehearsed of a program that fits, too
 
 	Agent   func() (folder string, err error)                              // unpacks the agent
 	Report  func(ctx context.Context, path string) (*report.Report, error) // on a snapshot
