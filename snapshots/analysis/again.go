@@ -98,21 +98,26 @@ func (r *reliefs) add(c *relief, from, to int, bytes int64) {
 // layersOf yields the layers that a change is about, without what each gives to the
 // next: the last that it makes of more than a trifle.
 func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
-	last := r.lastOfLayer(c)
+	last, each := r.lastOfLayer(c)
 	return func(yield func(layer) bool) {
 		for k, from := range c.passes {
-			to := len(c.grown)
+			to, begun := len(c.grown), r.to
 			if k+1 < len(c.passes) {
 				to = c.passes[k+1]
 			}
+			if k < len(c.begun) {
+				begun = c.begun[k]
+			}
+			made := 0
 			for i := from; i < to; i++ {
-				if c.grown[i].Stack != last {
+				if c.grown[i].Stack != last || each > 1 && c.grown[i].Close <= begun {
+					continue
+				}
+				if made++; made%each != 0 {
 					continue
 				}
 				l := r.layerOf(c.grown[from : i+1])
-				if l.begun = r.to; k < len(c.begun) {
-					l.begun = c.begun[k]
-				}
+				l.begun = begun
 				if len(l.blocks) > 0 && !yield(l) {
 					return
 				}
@@ -122,28 +127,38 @@ func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
 	}
 }
 
-// lastOfLayer returns the stack of what a layer makes last: of what the longest forward
-// pass makes that a backward pass follows, the last. Without one, it is what a layer
-// makes before the next begins again.
-func (r *reliefs) lastOfLayer(c *relief) trace.StackID {
+// lastOfLayer returns the stack of what a layer makes last, and how many blocks a layer keeps of that stack: of what the
+// longest forward pass makes that a backward pass follows, the last. Without one, it is what a layer makes before the
+// next begins again.
+func (r *reliefs) lastOfLayer(c *relief) (last trace.StackID, each int) {
 	var longest []trace.Allocation
+	begun := 0
 	for k := 1; k < len(c.passes); k++ {
 		if pass := c.grown[c.passes[k-1]:c.passes[k]]; len(pass) > len(longest) {
-			longest = pass
+			longest, begun = pass, c.begun[k-1]
 		}
 	}
 	if len(longest) > 0 && !c.Early {
-		return longest[len(longest)-1].Stack
+		last, kept := longest[len(longest)-1].Stack, 0
+		for i := range longest {
+			if longest[i].Stack == last && longest[i].Close > begun {
+				kept++
+			}
+		}
+		if kept%max(c.Many, 1) != 0 {
+			return last, 1
+		}
+		return last, max(kept/max(c.Many, 1), 1)
 	}
 	if !c.Early {
 		longest = c.grown
 	}
 	for i := 1; i < len(longest); i++ {
 		if longest[i].Stack == longest[0].Stack && (!c.Early || longest[i].Size == longest[0].Size) {
-			return longest[i-1].Stack
+			return longest[i-1].Stack, 1
 		}
 	}
-	return 0
+	return 0, 1
 }
 
 // layerOf returns a layer of what its forward pass makes.

@@ -13,6 +13,7 @@ type deep struct {
 	step        int64 // what the optimizer's step needs
 	late        bool  // a layer's first operation leaves a gradient when all that the layer kept is gone
 	plain       bool  // a layer begins with the operation whose line is called again at its end
+	twice       bool  // the operation at a layer's end is also called within it
 	named       bool  // a list keeps the result of every step
 	listed      bool  // a list keeps the result of every layer until the step ends
 	checkpoints bool  // each layer is computed again in backward
@@ -48,7 +49,11 @@ func (d deep) trace(t *testing.T, before int) *Index {
 			var results []uint64
 			for range d.layers {
 				layer, down := forward(), get(kept, 20, 1)
-				results = append(results, get(kept, 30, 1))
+				end := 30
+				if d.twice {
+					end = 21
+				}
+				results = append(results, get(kept, end, 1))
 				m.drop(down)
 				if d.checkpoints {
 					m.drop(layer...)
@@ -107,6 +112,7 @@ func TestCheckpointingSavesWhatTheCheckpointedProgramDoes(t *testing.T) {
 		"and a list keeps what each layer gives":              {deep{layers: 8, late: true, listed: true}, true},
 		"a layer begins as it ends":                           {deep{layers: 8, plain: true}, true},
 		"a layer needs a little more, and backward then more": {deep{layers: 8, passing: 10}, true},
+		"the last operation is called twice in a layer":       {deep{layers: 8, twice: true}, true},
 		"the peak moves to the step":                          {deep{layers: 8, step: 40}, true},
 		"a list keeps results of as many steps":               {deep{layers: 4, named: true}, true},
 		"the step needs more than all layers":                 {deep{layers: 8, step: 99}, false},

@@ -10,6 +10,7 @@ type Relief struct {
 	Keep   int64              // bytes that stay of all that Of adds up to
 	Layers func(p *Part) bool // knows what layers make, for [Held]
 	Early  bool               // a pass ends within its last layer, for [Again]
+	Many   int                // layers that are alike in a pass, for [Again]
 	// Beside is like Of for blocks that were made while one was there of which Of takes
 	// something. It may be nil.
 	Beside func(p *Part) int64

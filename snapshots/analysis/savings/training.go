@@ -264,7 +264,7 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
 	}
 	relief := all(l.has)
-	relief.Extent, relief.Early = Again, again != 0
+	relief.Extent, relief.Early, relief.Many = Again, again != 0, l.many
 	if again != 0 {
 		return Saving{
 			Bytes: t.bytes, Relief: relief, Stack: t.stack,
