@@ -112,6 +112,34 @@ func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
 	d.shows("p 2", "Layers are those of a program that measures them")
 }
 
+// TestKeysGoFromMarkToMark walks over all annotations, forward and back.
+func TestKeysGoFromMarkToMark(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4")
+	d.scene().Move(0)
+	var want, forward, back []int
+	for _, m := range d.scene().Marks {
+		if event := min(m.Event, d.scene().Last()); event > d.scene().Cursor() && !slices.Contains(want, event) {
+			want = append(want, event)
+		}
+	}
+	for range want {
+		d.press("}")
+		forward = append(forward, d.scene().Cursor())
+	}
+	if len(want) < 3 || !slices.Equal(forward, want) {
+		t.Errorf("} goes to %v, want %v", forward, want)
+	}
+	for range want {
+		back = append(back, d.scene().Cursor())
+		d.press("{")
+	}
+	slices.Reverse(back)
+	if !slices.Equal(back, want) {
+		t.Errorf("{ goes back over %v, want %v", back, want)
+	}
+}
+
 // TestAFileOpensOnTheDeviceThatRanOut has a device 0 with more events, of one
 // that ran out as device 1, and of that one's recording.
 func TestAFileOpensOnTheDeviceThatRanOut(t *testing.T) {

@@ -118,6 +118,7 @@ func TestHostilePicklesAreRefused(t *testing.T) {
 		"an empty stack":                {"\x80\x02s.", "without its operands"},
 		"a mark for an operand":         {"\x80\x02}(s.", "without its operands"},
 		"no mark":                       {"\x80\x02}u.", "without its mark"},
+		"a mark below all else":         {"\x80\x02(K\x01t.", "not a dictionary"},
 		"a dictionary in itself":        {"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.", "cannot be used again"},
 		"a memo that is empty":          {"\x80\x02h\x05.", "cannot be used again"},
 		"more elements than there are":  {tensorPickle("K\x02tQ", "K\x03tQ"), "should have 3 elements"},

@@ -266,6 +266,7 @@ block 0x100000 1048576 active_allocated requested=1048576 %s
 block 0x200000 1048576 inactive
 `
 	tests := map[string]struct{ text, want string }{
+		"tags without events":  {"note tagged layer=\"fc\" role=\"weight\" category=\"parameter\"\ndevice 0" + fmt.Sprintf(block, "stack=act note=tagged"), "MEMTOP_HISTORY=1"},
 		"no events":            {"device 0" + fmt.Sprintf(block, "stack=act"), "The file has no history"},
 		"one event":            {"device 0\nfree_completed 0x1000 512\n" + fmt.Sprintf(block, "stack=act"), "a single entry, which is not a history"},
 		"no stacks":            {"device 0\nalloc 0x180000 512\nfree_completed 0x180000 512\n" + fmt.Sprintf(block, ""), "No stacks were recorded"},

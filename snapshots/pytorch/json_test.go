@@ -175,6 +175,31 @@ func TestNumbersThatEqualIntegersAreIntegers(t *testing.T) {
 	}
 }
 
+func TestAListThatIsNoneIsNoticed(t *testing.T) {
+	for blocks, want := range map[string]int{"7": 1, "null": 0, "[7]": 1} {
+		text := `{"segments": [{"device": 0, "total_size": 1, "blocks": ` + blocks + `}]}`
+		tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(text), pytorch.Options{})
+		fatal.If(t, err)
+		if len(tr.Notices) != want {
+			t.Errorf("blocks %s: notices %q, want %d", blocks, tr.Notices, want)
+		}
+	}
+}
+
+// TestSettingsAreKeptToADepth has dictionaries within each other.
+func TestSettingsAreKeptToADepth(t *testing.T) {
+	text := `{"segments": [], "allocator_settings": ` + strings.Repeat(`{"in": `, 12) + "1" + strings.Repeat("}", 12) + "}"
+	tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(text), pytorch.Options{})
+	fatal.If(t, err)
+	depth, settings := 0, tr.Settings
+	for ; len(settings) == 1; depth++ {
+		settings, _ = settings[0].Value.([]trace.Setting)
+	}
+	if depth != 8 {
+		t.Errorf("%d dictionaries are kept, want 8", depth)
+	}
+}
+
 func TestANumberThatNoDeviceHasIsNotAnotherDevice(t *testing.T) {
 	text := `{"segments": [{"device": 4294967297, "total_size": 1, "blocks": []}, {"device": 1, "total_size": 2, "blocks": []}]}`
 	tr, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(text), pytorch.Options{})

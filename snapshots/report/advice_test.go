@@ -73,6 +73,21 @@ measured:
 	}
 }
 
+// TestWhatIsMeasuredTogetherIsSaid has changes of somebody else in the steps that are compared.
+func TestWhatIsMeasuredTogetherIsSaid(t *testing.T) {
+	made := func(step int64) (e analysis.Experiment) {
+		e = analysis.Experiment{Overlaps: []string{"amp: off → bf16"}, Change: trace.Change{ID: step, Key: "checkpoint", To: "all", State: trace.Applied, Step: step}}
+		e.Effects[analysis.ReservedQuantity] = analysis.Effect{Quantity: analysis.ReservedQuantity, Measured: true}
+		return e
+	}
+	for n, want := range map[int]bool{1: true, 2: false} { // two that were made together are named as such already
+		text := pageOf(t, NewChanges([]analysis.Experiment{made(1), made(2)}[:n]), 80)
+		if strings.Contains(text, "together with amp: off → bf16") != want {
+			t.Errorf("%d changes:\n%s", n, text)
+		}
+	}
+}
+
 func TestAnActionLeavesOtherPredictionsAlone(t *testing.T) {
 	back := int64(-54 << 20)
 	made := func(key string, p trace.Prediction) analysis.Experiment {

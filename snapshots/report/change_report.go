@@ -49,7 +49,7 @@ type Measured struct {
 // last of them is the effect of all.
 func NewChanges(made []analysis.Experiment) *Changes {
 	r := &Changes{Change: make(map[string][2]string), Measured: make(map[string]Measured), once: make(map[string]bool)}
-	first := int64(0)
+	alone := true
 	for i := range made {
 		e := &made[i]
 		if e.State == trace.Refused {
@@ -63,11 +63,9 @@ func NewChanges(made []analysis.Experiment) *Changes {
 		r.predict(e.Predicted)
 		if e.Step >= r.AppliedAtStep {
 			r.AppliedAtStep = e.Step
-			r.measure(e, first)
+			r.measure(e, alone)
 		}
-		if first == 0 {
-			first = e.ID
-		}
+		alone = false
 	}
 	return r
 }
@@ -98,10 +96,10 @@ func (c *Predicted) add(o *Predicted) {
 	c.Activation = &activation
 }
 
-func (r *Changes) measure(e *analysis.Experiment, first int64) {
+func (r *Changes) measure(e *analysis.Experiment, alone bool) {
 	clear(r.Measured)
 	r.steps, r.overlaps = e.Settled, nil
-	if first == 0 {
+	if alone {
 		r.overlaps = e.Overlaps // with other changes
 	}
 	for i := range e.Effects {
