@@ -41,14 +41,14 @@ func (c *Copier) Next() (Type, error) {
 }
 
 // Steps returns the number of measured steps that the last copied frame claims to
-// have. A step that the program did not measure says nothing of its memory.
+// have. A step that the program did not measure has no peak of its own.
 func (c *Copier) Steps() int64 {
 	switch Type(c.d.frame[0]) {
 	case StepFrame:
 		var step struct {
-			Allocated *int64 `json:"allocated_bytes"`
+			Peak int64 `json:"peak_allocated_bytes"`
 		}
-		if json.Unmarshal(c.d.payload, &step) != nil || step.Allocated == nil {
+		if json.Unmarshal(c.d.payload, &step) != nil || step.Peak <= 0 {
 			return 0
 		}
 		return 1
