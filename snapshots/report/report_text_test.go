@@ -121,3 +121,19 @@ func indexOf(tb testing.TB, text string) *analysis.Index {
 	t := tracetest.Parse(tb, text)
 	return analysis.NewIndex(t, &t.Devices[0])
 }
+
+func TestAReportHasTheEightLargestLines(t *testing.T) {
+	var b strings.Builder
+	for n := range 12 {
+		fmt.Fprintf(&b, "frame f%[1]d \"/home/me/train.py\" %[1]d \"main\"\nstack s%[1]d f%[1]d\n", n+1)
+	}
+	b.WriteString("device 0\n")
+	for n := range 12 {
+		fmt.Fprintf(&b, "alloc 0x%x %d stack=s%d\n", (n+1)<<24, (n+1)<<20, n+1)
+	}
+	text := pageOf(t, New(tracetest.Parse(t, b.String())), 80)
+	wantIn(t, text, "(the 8 largest of 12", "train.py:5 main")
+	if strings.Contains(text, "train.py:4 main") {
+		t.Errorf("it has a ninth line:\n%s", text)
+	}
+}
