@@ -170,8 +170,14 @@ func findBuckets(s *Scene) (Saving, bool) {
 	if t.bytes = min(t.bytes, buckets.bytes); !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
+	relief := all(copied)
+	for i := range s.Parts {
+		if p := &s.Parts[i]; copied(p) {
+			relief.Keep = max(relief.Keep, p.Size) // a gradient is made before it is copied into its bucket
+		}
+	}
 	return Saving{
-		Bytes: t.bytes, Relief: all(copied), Stack: buckets.stack,
+		Bytes: t.bytes, Relief: relief, Stack: buckets.stack,
 		Evidence: fmt.Sprintf("DistributedDataParallel%s holds gradients twice: %s in its buckets, and as much beside them", s.at(buckets.stack), quantity.Bytes(buckets.bytes)),
 		Remedy:   "gradient_as_bucket_view=True makes .grad a view of the buckets",
 	}, true
