@@ -70,8 +70,11 @@ func (on *RehearsedOn) trials(p *page) {
 }
 
 func saves(bytes int64) string {
-	if bytes < 0 {
+	switch {
+	case bytes < 0:
 		return quantity.Bytes(-bytes) + " more"
+	case bytes == 0:
+		return "no less"
 	}
 	return quantity.Bytes(bytes) + " less"
 }
