@@ -235,14 +235,15 @@ class Allocator:
             for device in self.devices:
                 device.recorded.clear()
 
-    def snapshot(self, *_: Any) -> dict[str, Any]:
-        """Return a snapshot as `_cuda_memorySnapshot` does."""
+    def snapshot(self, wanted: tuple[int, int, bool] | None = None) -> dict[str, Any]:
+        """Return a snapshot as `_cuda_memorySnapshot` does: of a pool, and with the history or not."""
+        history = wanted is None or wanted[2]
         with self.lock:
             self.snapshots += 1
             return {
                 **self.contents,
                 "segments": [segment for device in self.devices for segment in device.described()],
-                "device_traces": [list(device.recorded) for device in self.devices],
+                "device_traces": [list(device.recorded) for device in self.devices] if history else [],
             }
 
     def run_out(self, device: int, size: int, free: int, total: int) -> None:

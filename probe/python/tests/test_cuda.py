@@ -19,6 +19,7 @@ from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
 from memtop.link.queue import STEP, Tags
+from memtop.memory import history, snapshots
 from memtop.memory.cuda import PATIENCE, CudaMemory
 from memtop.memory.history import MOST_ENTRIES, History
 from memtop.memory.registry import Registry, by_callback
@@ -126,6 +127,24 @@ def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocato
     watched.memory.end()
     assert allocator.most == 99
     assert len(allocator.switched) == 1
+
+
+@needs_recorded
+@pytest.mark.skipif(not snapshots._LEAVES_OUT, reason="this PyTorch cannot leave out the history")
+@pytest.mark.parametrize(("requests", "events"), [(MOST_ENTRIES - 1, 500), (MOST_ENTRIES, 0)])
+def test_a_look_has_the_history_of_a_program_that_records_unless_it_may_be_long(
+    allocator: Allocator, monkeypatch: pytest.MonkeyPatch, requests: int, events: int
+) -> None:
+    torch.cuda.memory._record_memory_history(max_entries=10**6)
+    watched = Watched()
+    happened = 0
+    while happened < 500:
+        happened += allocator.advance(500 - happened)
+    monkeypatch.setattr(history, "_requested", lambda: history._cleared_at + requests)
+    watched.memory._snapshots.take()
+    found = watched.snapshot()
+    assert [len(trace) for trace in found["device_traces"]] == [events]
+    assert found["segments"] == snapshot()["segments"]
 
 
 @needs_recorded

@@ -365,6 +365,14 @@ def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) ->
     assert gone() is None
 
 
+def test_a_first_look_goes_through_the_interpreter_once(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[int] = []
+    scan = watch.look.gathering.scan
+    monkeypatch.setattr(watch.look.gathering, "scan", lambda: (scans.append(watch.step), scan()))
+    train_steps(gpt, 1)
+    assert watch.look.on and scans == [1]
+
+
 PARTS = ("models.add", "registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer")
 
 

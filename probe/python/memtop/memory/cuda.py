@@ -63,7 +63,7 @@ class CudaMemory:
         self._link = link
         self._notes = Notes(link)
         self._history = history
-        self._snapshots = Snapshots(link, self._tags, self._activity, self._rests_at, self._rest)
+        self._snapshots = Snapshots(link, history.short, self._tags, self._activity, self._rests_at, self._rest)
         link.tasks.append(self._snapshots)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
@@ -118,7 +118,7 @@ class CudaMemory:
     def begin_step(self, follow: bool = False) -> None:
         """Record the allocator's history of the step that begins."""
         self._history.on(LOOK, fresh=True)
-        self._peaks.begin(used(), snapshot(), follow)
+        self._peaks.begin(used(), snapshot(history=False), follow)
 
     def requests(self) -> int:
         """Return how many blocks the program has asked for and given back in this step."""

@@ -14,9 +14,13 @@ from typing import Any, Callable
 
 import torch
 
+from .counters import used
+from .peaks import requests
+
 # The most entries for each device, enough for a step of thirty thousand allocations. A snapshot with as many takes some
 # hundred milliseconds to make and has some megabytes: a small part of what a frame of the protocol may have.
 MOST_ENTRIES = 65_536
+_cleared_at = 0  # how much the program had requested when a history of memtop's was last cleared
 _FUNCTIONS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 
 
@@ -41,7 +45,7 @@ class History:
             self._needing.add(part)
             if fresh and self._recording:
                 self._restore_functions()
-                self._switch("all", clear_history=True, **self._arguments())
+                self._clear()
                 self._replace_functions()
             self._record()
 
@@ -58,6 +62,18 @@ class History:
     def foreign(self) -> bool:
         """Whether the program records, and not the agent."""
         return not self._recording and recording()
+
+    def short(self) -> bool:
+        """Report whether a snapshot has no more events than a measured step may have. Of a history that another part of
+        memtop or the program keeps it is only known how many events it can have."""
+        return not self.foreign or _requested() - _cleared_at < MOST_ENTRIES
+
+    def _clear(self) -> None:
+        global _cleared_at
+        _cleared_at = _requested()
+        if "clear_history" not in inspect.signature(torch.cuda.memory._record_memory_history).parameters:
+            self._switch(None)
+        self._switch("all", clear_history=True, **self._arguments())
 
     def _record(self) -> None:
         """Record, with Python stacks for live memory and allocations. Frees are recorded without stacks unless they are
@@ -116,3 +132,7 @@ def recording() -> bool:
     """Report whether the history is on. If PyTorch cannot say, return True, so that the agent leaves it alone."""
     enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
     return enabled is None or bool(enabled())
+
+
+def _requested() -> int:
+    return sum(requests(stats) for stats in used().values())

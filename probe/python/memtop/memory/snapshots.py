@@ -9,6 +9,7 @@ nothing has changed since the last one.
 from __future__ import annotations
 
 import gc
+import inspect
 import threading
 import time
 from typing import Callable
@@ -28,19 +29,22 @@ class Snapshots:
     """Writes snapshots and tags into the link. Any thread may call `begin` and `end`; `due` and `tend` belong to the
     link's thread.
 
-    `tags` returns the notes of all memory, by device. `activity` returns a value that changes whenever memory does.
-    `rests_at` returns when the program rests if it makes no step until then, and `rest` notes that it does.
+    `short` reports whether a history is short enough to be in them. `tags` returns the notes of all memory, by device.
+    `activity` returns a value that changes whenever memory does. `rests_at` returns when the program rests if it makes
+    no step until then, and `rest` notes that it does.
     """
 
     def __init__(
         self,
         link: Link,
+        short: Callable[[], bool],
         tags: Callable[[], list[Tags]],
         activity: Callable[[], object],
         rests_at: Callable[[], float],
         rest: Callable[[], None],
     ) -> None:
         self._link = link
+        self._short = short
         self._tags = tags
         self._activity = activity
         self._rests_at = rests_at
@@ -79,7 +83,7 @@ class Snapshots:
 
     def _take(self, activity: object, tags: list[Tags]) -> Json:
         self._seen = activity
-        contents = snapshot()
+        contents = snapshot(self._short())
         self._link.snapshot(pickled(contents), tuple(tags))
         return contents
 
@@ -112,15 +116,24 @@ class Snapshots:
                 self._take_new()
 
 
-def snapshot() -> Json:
-    """Return a snapshot of PyTorch's. Python's collector of garbage must not run meanwhile: the many new objects would
-    make it go through all of the program's, which takes longer than the snapshot. The switch of the collector is the
-    program's, which may turn it meanwhile in another thread; the threshold is ours, unless the program sets it."""
+_LEAVES_OUT = "include_traces" in inspect.signature(torch.cuda.memory_snapshot).parameters  # from PyTorch 2.11 on
+
+
+def snapshot(history: bool = True) -> Json:
+    """Return a snapshot of PyTorch's: without its history, which takes two microseconds for each event, if it is not
+    wanted and this PyTorch can leave it out. Python's collector of garbage must not run meanwhile: the many new objects
+    would make it go through all of the program's, which takes longer than the snapshot. The switch of the collector is
+    the program's, which may turn it meanwhile in another thread; the threshold is ours, unless the program sets it."""
     before = gc.get_threshold()
     gc.set_threshold(0, *before[1:])
     try:
-        contents: Json = torch.cuda.memory._snapshot()
+        contents: Json = torch.cuda.memory._snapshot() if history or not _LEAVES_OUT else _state()
     finally:
         if gc.get_threshold()[0] == 0:
             gc.set_threshold(*before)
     return contents
+
+
+def _state() -> Json:
+    state: Json = torch._C._cuda_memorySnapshot((0, 0, False))
+    return {**state, "device_traces": [[] for _ in range(torch._C._cuda_getDeviceCount())]}

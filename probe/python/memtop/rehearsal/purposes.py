@@ -88,6 +88,10 @@ class Purposes:
         contained.update(others)
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
+    def forget(self) -> None:
+        """Keep only the last look: the history begins anew."""
+        del self._looks[:-1]
+
     def _after_all(self) -> Any:
         """Return what stands for the frame of the program's code outside of functions, which has ended."""
         if self._main is None:
@@ -100,7 +104,7 @@ class Purposes:
         made: dict[int, dict[str, Any]] = {}  # by address, the events that made what is alive
         for trace in contents["device_traces"]:
             made.update(self._write_events(trace, collected))
-        before = self._looks[0].notes if self._looks else {}
+        before = {**self._looks[0].notes, **self._looks[-1].notes} if self._looks else {}
         for block in blocks_of(contents):
             event = made.get(block["address"])
             note = before.get(block["address"], {}) if event is None else event

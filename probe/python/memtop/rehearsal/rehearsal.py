@@ -39,6 +39,7 @@ STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it
 AGAIN = "MEMTOP_REHEARSAL_AGAIN"  # set in runs after the first, which leave the program's own snapshots as they are
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
+QUIET = 16  # the same, after which one that goes on begins its history anew
 MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
 
 Peaks = list[tuple[int, int]]  # by device: bytes allocated and bytes reserved
@@ -62,7 +63,8 @@ class Rehearsal:
         self._step = 0
         self._settled = 0  # steps since the peak last grew
         self._peaks: Peaks = []
-        self._snapshots = 0  # number of snapshots written so far
+        self._snapshots = 0  # number of histories written when the program took over, or ended
+        self._written = 0  # bytes allocated at the highest peak whose history was written
         self._native = False  # the allocator is PyTorch's own
         self._process = 0  # the process that uses a device: a fork of it reports nothing
         self._began = time.monotonic()
@@ -128,6 +130,8 @@ class Rehearsal:
             self.leave("steps")
         elif self._last == 0 and self._settled >= SETTLED and self._may_end():
             self.leave("settled")
+        elif self._settled and self._settled % QUIET == 0:
+            self._begin_history_anew()
 
     def _allocated(self) -> int:
         return sum(allocated for allocated, _ in self._peaks)
@@ -149,7 +153,7 @@ class Rehearsal:
             torch.cuda.empty_cache()  # otherwise the memory of earlier steps would count as reserved
             for device in range(torch.cuda.device_count()):
                 self._reset(device)
-            self._peaks = []
+            self._peaks, self._written = [], 0
             self._note("changed")
 
     @called_by_pytorch
@@ -173,6 +177,7 @@ class Rehearsal:
         sys.stderr.flush()
         os._exit(0)
 
+    @called_by_pytorch
     def _exit(self) -> None:
         """End with the program. Give PyTorch's own threads a moment to stop, as a real device would: one that is still
         returning from a backward pass would crash the process when the interpreter ends."""
@@ -185,7 +190,21 @@ class Rehearsal:
         if not self._native:
             return
         self._snapshots += 1
-        path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
+        self._write_history(str(self._snapshots))
+
+    def _begin_history_anew(self) -> None:
+        """Write the history of the highest peak, in place of that of a lower one, and begin another: a snapshot takes
+        time for each of its events, also one for viewers. The program's own history is left alone."""
+        if not self._native or self._history.foreign:
+            return
+        if self._allocated() > self._written:
+            self._written = self._allocated()
+            self._write_history("highest")
+            self._purposes.forget()
+        self._history.on("the rehearsal", fresh=True)
+
+    def _write_history(self, name: str) -> None:
+        path = os.path.join(self._folder, f"{os.getpid()}.{name}.snapshot")
         self._purposes.look(last=True)
         contents = torch.cuda.memory._snapshot()
         self._purposes.write(contents, self._cycles.collected)

@@ -66,6 +66,7 @@ class Look:
         self._step = 0  # the step that is measured
         self.first = True  # this is the first look since a viewer came
         self._anew = True  # the next look is a first one
+        self._scanned = False  # at the end of the step that has just ended
         self._spent = 0
         self.kept_ns = 0  # what finding all that is kept has cost; it has its own budgets
 
@@ -88,6 +89,7 @@ class Look:
         looked, self.on = self.on, wanted
         self._step, self.first = step, self._anew
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
+        scanned, self._scanned = self._scanned, False
         if not wanted:
             self.leave()
             return
@@ -95,7 +97,8 @@ class Look:
         self._registry.settle_gathered()
         self.sharded.on()
         if not looked or self.first:
-            self.gathering.scan() if self.first else self.gathering.model()  # a scan also shows the models
+            # A scan also shows the models.
+            self.gathering.scan() if self.first and not scanned else self.gathering.model()
             self._optimizers(optimizer)
         if not self.compiled and compiles(self._models):
             self.stand_aside()
@@ -150,7 +153,8 @@ class Look:
         self.names.show(frame)
         named = time.thread_time_ns()
         self.keeping.pay(named - start)
-        if self._scanning.next(duration_ns):
+        self._scanned = self._scanning.next(duration_ns)
+        if self._scanned:
             self.gathering.scan()
             self._scanning.pay(time.thread_time_ns() - named)
         self.kept_ns = time.thread_time_ns() - start
