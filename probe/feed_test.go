@@ -23,3 +23,12 @@ func TestTheLastStepHasTheMemoryOfItsOwnDevice(t *testing.T) {
 		t.Errorf("got %d, %+v", number, last)
 	}
 }
+
+func TestTheLastStepHasTheNewestCounters(t *testing.T) {
+	f := newFeed()
+	f.step(&trace.Step{Number: 3, Time: 1, Allocated: 10, Reserved: 20, PeakAllocated: 15}, 1)
+	f.step(&trace.Step{Number: 4, Time: 2, Allocated: 11, Reserved: 20}, 1)
+	if n, last := f.last(); n != 4 || last.Allocated != 11 || last.PeakAllocated != 15 {
+		t.Errorf("step %d has %d bytes and a peak of %d, want step 4 with 11 and 15", n, last.Allocated, last.PeakAllocated)
+	}
+}

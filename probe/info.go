@@ -55,13 +55,17 @@ func (p *service) boxInfo(path string) *protocol.BoxInfo {
 
 // lastStep describes the last step, with the memory of the last that was measured.
 func lastStep(last, measured *trace.Step) *protocol.LastStep {
+	allocated := measured.Allocated
+	if last.Reserved > 0 { // its allocator counts it in each step
+		allocated = last.Allocated
+	}
 	settings := last.Settings
 	if len(settings) == 0 {
 		settings = measured.Settings
 	}
 	return &protocol.LastStep{
 		Duration: last.Duration, Loss: lossOf(last), Device: last.Device,
-		Allocated: measured.Allocated, PeakAllocated: measured.PeakAllocated, PeakReserved: measured.PeakReserved,
+		Allocated: allocated, PeakAllocated: measured.PeakAllocated, PeakReserved: measured.PeakReserved,
 		Categories: measured.Categories, AtPeak: measured.AtPeak, Settings: settings,
 	}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,26 +204,36 @@ func TestTheLiveTimelineOpensOnTheLastSteps(t *testing.T) {
 	}
 }
 
-func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {
-	step := func(cost, peak int64) trace.Step {
-		return trace.Step{Duration: 1_000_000, ProbeNS: cost, PeakAllocated: peak}
+func TestTheCostOfTheProbeIsThatOfEnoughSteps(t *testing.T) {
+	steps := func(n, every int, ms, cost int64) (all []trace.Step) {
+		for i := range n {
+			s := trace.Step{Number: int64(i + 1), Time: int64(i+1) * ms * 1000, Duration: ms * 1_000_000}
+			if i%every == 0 {
+				s.ProbeNS, s.PeakAllocated = cost, 1
+			}
+			all = append(all, s)
+		}
+		return all
 	}
+	burst := append(steps(6, 1, 100, 80_000_000), steps(320, 80, 100, 0)[6:]...)
 	tests := map[string]struct {
 		steps []trace.Step
 		live  trace.Live
 		want  string
 	}{
-		"every step is measured":        {[]trace.Step{step(10_000, 1), step(30_000, 1)}, trace.Live{}, "probe 2.0%"},
-		"some steps are measured":       {[]trace.Step{step(40_000, 1), step(0, 0), step(0, 0), step(0, 0)}, trace.Live{}, "probe 1.0%, 1 step in 4"},
-		"no step is measured yet":       {[]trace.Step{step(0, 0)}, trace.Live{}, "probe 0.0%"},
-		"steps do not say how long":     {[]trace.Step{{ProbeNS: 3000}, {ProbeNS: 1000}}, trace.Live{}, "probe 2 µs/step"},
-		"some steps are told":           {[]trace.Step{{Number: 1, Time: 1000, Duration: 1_000_000}, {Number: 100, Time: 100_000, Duration: 1_000_000, ProbeNS: 2_000_000, PeakAllocated: 1}}, trace.Live{}, "probe 2.0%, 1 step in 100"},
-		"something was not reported":    {[]trace.Step{step(0, 1)}, trace.Live{Dropped: 2, DroppedSteps: 1}, "probe 0.0%, 3 dropped"},
-		"only the last steps are meant": {append([]trace.Step{step(900_000, 1)}, make([]trace.Step, 64)...), trace.Live{}, "probe 0 µs/step"},
+		"every step is measured":             {steps(64, 1, 10, 200_000), trace.Live{}, "probe 2.0%"},
+		"too few of them":                    {steps(63, 1, 10, 200_000), trace.Live{}, ""},
+		"a burst at the beginning":           {burst[:40], trace.Live{}, "1 step in 7 measured"},
+		"a burst, and half a minute since":   {burst, trace.Live{}, "probe 0.0%, 1 step in 100 measured"},
+		"some steps are measured":            {steps(3200, 4, 10, 400_000), trace.Live{}, "probe 1.0%, 1 step in 4 measured"},
+		"no step is measured yet":            {steps(400, 1000, 100, 0)[1:], trace.Live{}, "probe 0.0%"},
+		"steps do not say when or how long":  {slices.Repeat([]trace.Step{{ProbeNS: 2000, PeakAllocated: 1}}, 64), trace.Live{}, "probe 2 µs/step"},
+		"something was not reported":         {nil, trace.Live{Dropped: 2, DroppedSteps: 1}, "3 dropped"},
+		"only the last half minute is meant": {append(steps(1, 1, 0, 900_000_000), steps(64, 1, 1000, 0)...), trace.Live{}, "probe 0.0%"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := probeText(test.steps, &test.live); got != test.want {
+			if got := strings.Join(probeWords(test.steps, &test.live), ", "); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -233,10 +244,13 @@ func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {
 func TestTheScreenSaysHowOldWhatItShowsIs(t *testing.T) {
 	d, p := startLive(t, 80, 24, 3)
 	d.wants("Memory, now")
-	p.Pass()
+	p.Pass(0, 0)
 	d.news()
-	d.wants("Memory, after step 3")
+	d.wants("Memory, after step 3, 1 step ago")
 	d.shows("4", "to step 3")
+	p.Pass(777<<30, 888<<30)
+	d.news()
+	d.shows("1", "Memory, after the last step | 777.0 GiB | 888.0 GiB | What it is, at the peak of step 3, 2 steps ago")
 }
 
 func TestBeforeAFirstLookTheScreenPraisesNothing(t *testing.T) {

@@ -26,7 +26,7 @@ func liveParts(s *page.Scene) []string {
 	if step := s.StepAt(at); step != nil {
 		parts = append(parts, "step "+screen.Count(int(step.Number)))
 		parts = append(parts, settingWords(step.Settings)...)
-		parts = append(parts, probeText(s.StepsTo(at), s.Live()))
+		parts = append(parts, probeWords(s.StepsTo(at), s.Live())...)
 	}
 	if s.Index.Device().Overflowed {
 		parts = append(parts, "older events let go")
@@ -51,22 +51,24 @@ func settingWords(settings []trace.Value) []string {
 	return words
 }
 
-// probeText says how much reporting costs the program on average over its last
-// steps, in how many of them it measured its memory, and how much it could not
-// report.
-func probeText(steps []trace.Step, l *trace.Live) string {
+// probeWords say how much reporting costs the program on average, if enough steps tell,
+// in how many of them it measured its memory, and how much it could not report.
+func probeWords(steps []trace.Step, l *trace.Live) (words []string) {
 	cost := analysis.ProbeCostOf(steps)
-	text := "probe " + screen.Micros(cost.PerStep()/1000) + "/step"
-	if cost.Elapsed > 0 {
-		text = "probe " + screen.Percent(cost.Spent, cost.Elapsed)
+	switch {
+	case !cost.Known:
+	case cost.Elapsed > 0:
+		words = append(words, "probe "+screen.Percent(cost.Spent, cost.Elapsed))
+	default:
+		words = append(words, "probe "+screen.Micros(cost.PerStep()/1000)+"/step")
 	}
 	if cost.Measured > 0 && cost.Measured < cost.Steps {
-		text += ", 1 step in " + screen.Count(int((cost.Steps+cost.Measured/2)/cost.Measured))
+		words = append(words, "1 step in "+screen.Count(int((cost.Steps+cost.Measured/2)/cost.Measured))+" measured")
 	}
 	if lost := l.Dropped + l.DroppedSteps; lost > 0 {
-		text += ", " + screen.Count(int(lost)) + " dropped"
+		words = append(words, screen.Count(int(lost))+" dropped")
 	}
-	return text
+	return words
 }
 
 // live is the state of a screen that shows the present.

@@ -2,13 +2,18 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// costSteps is over how many of the last steps the cost of reporting is averaged:
-// enough for a program that measures few of them.
-const costSteps = 64
+// costSteps and costTime are over how much the cost of reporting is averaged at least, in
+// steps and microseconds. A program that measures some steps only measures several soon
+// after a viewer came; they alone say nothing of the cost of a minute.
+const (
+	costSteps = 64
+	costTime  = 30_000_000
+)
 
 // ProbeCost is what reporting costs a program, over some steps of which it may have
 // told only some.
 type ProbeCost struct {
+	Known          bool  // they are enough
 	Spent, Elapsed int64 // nanoseconds; Elapsed is 0 if the steps do not say how long they took
 	Steps          int64 // from the first to the last
 	Measured       int64 // those of which the memory was measured
@@ -16,18 +21,16 @@ type ProbeCost struct {
 
 // ProbeCostOf returns the cost of the last steps.
 func ProbeCostOf(steps []trace.Step) (c ProbeCost) {
-	steps = steps[max(len(steps)-costSteps, 0):]
-	for i := range steps {
-		c.Spent += steps[i].ProbeNS
-		c.Elapsed += steps[i].Duration
-		if steps[i].Measured() {
+	n := len(steps)
+	for i := n - 1; i >= 0 && !c.Known; i-- {
+		first, last := &steps[i], &steps[n-1]
+		c.Spent += first.ProbeNS
+		if first.Measured() {
 			c.Measured++
 		}
-	}
-	if n := len(steps); n > 0 {
-		first, last := &steps[0], &steps[n-1]
-		c.Steps = max(int64(n), last.Number-first.Number+1)
-		c.Elapsed = max(c.Elapsed, (last.Time-first.Time)*1000+first.Duration)
+		c.Steps = max(int64(n-i), last.Number-first.Number+1)
+		c.Elapsed = (last.Time-first.Time)*1000 + first.Duration
+		c.Known = n-i >= costSteps && (c.Measured == int64(n-i) || last.Time-first.Time >= costTime)
 	}
 	return c
 }

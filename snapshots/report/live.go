@@ -18,6 +18,7 @@ type Live struct {
 	PID                int               `json:"pid"`
 	Step               int64             `json:"step"`
 	Settings           map[string]string `json:"settings"`
+	BehindSteps        *int64            `json:"behind_steps"` // how much older what memory is for, its layers and its tensors are than the step and the bytes beside it
 	AllocatedBytes     *int64            `json:"allocated_bytes"`
 	ReservedBytes      *int64            `json:"reserved_bytes"`
 	PeakAllocatedBytes *int64            `json:"peak_allocated_bytes"` // in the last step that was measured

@@ -19,6 +19,14 @@ func (r *Live) addMemory(at int) {
 		return
 	}
 	r.AllocatedBytes, r.ReservedBytes = &m.Allocated, &m.Reserved
+	last, measured := x.Trace().LastStep(x.Device().ID), x.Trace().LastMeasured(x.Device().ID)
+	if measured != nil {
+		behind := last.Number - measured.Number
+		r.BehindSteps = &behind
+		if behind > 0 && last.Reserved > 0 {
+			r.AllocatedBytes, r.ReservedBytes = &last.Allocated, &last.Reserved
+		}
+	}
 	if r.Looking {
 		return
 	}
@@ -36,9 +44,9 @@ func (r *Live) addStep(last *trace.Step) {
 	if r.Settings == nil {
 		r.Settings = make(map[string]string)
 	}
-	if last != nil {
-		cost := analysis.ProbeCostOf(r.index.Trace().Steps).PerStep()
-		r.Probe.CostNSPerStep = &cost
+	if cost := analysis.ProbeCostOf(r.index.Trace().Steps); last != nil && cost.Known {
+		mean := cost.PerStep()
+		r.Probe.CostNSPerStep = &mean
 	}
 	if r.row.PeakAllocated > 0 {
 		r.PeakAllocatedBytes, r.PeakReservedBytes = &r.row.PeakAllocated, &r.row.PeakReserved

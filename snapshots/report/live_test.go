@@ -79,10 +79,13 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 
 func TestAStepThatWasNotMeasuredHidesNoneThatWas(t *testing.T) {
 	run := liveRun(t)
-	run.Steps = append(run.Steps, trace.Step{Number: 2, Time: 22, Duration: 1_000_000, ProbeNS: 7})
+	run.Steps = append(run.Steps, trace.Step{Number: 9, Time: 22, Duration: 1_000_000, Allocated: 7 << 16, Reserved: 8 << 16})
 	r := NewLive(run)
-	if mean := (run.Steps[0].ProbeNS + 7) / 2; r.Step != 2 || *r.Probe.CostNSPerStep != mean {
-		t.Errorf("got step %d at a cost of %d ns, want step 2 and the mean, %d", r.Step, *r.Probe.CostNSPerStep, mean)
+	if r.Step != 9 || *r.BehindSteps != 8 || *r.AllocatedBytes != 7<<16 || *r.ReservedBytes != 8<<16 {
+		t.Errorf("got %d bytes of %d at step %d, and the rest %d steps older", *r.AllocatedBytes, *r.ReservedBytes, r.Step, *r.BehindSteps)
+	}
+	if r.Probe.CostNSPerStep != nil {
+		t.Errorf("the cost of two steps is said to be that of watching: %d ns", *r.Probe.CostNSPerStep)
 	}
 	if *r.PeakAllocatedBytes != 4<<16 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
 		t.Errorf("got a peak of %d, want that of the step that was measured", *r.PeakAllocatedBytes)
@@ -94,7 +97,7 @@ func TestAStepThatWasNotMeasuredHidesNoneThatWas(t *testing.T) {
 
 func TestLiveReportSaysWhatIsThere(t *testing.T) {
 	r := NewLive(liveRun(t))
-	if r.PID != 4711 || r.Step != 1 || *r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || *r.Probe.CostNSPerStep != 99 || r.Probe.DroppedEvents != 3 {
+	if r.PID != 4711 || r.Step != 1 || *r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe.CostNSPerStep != nil || r.Probe.DroppedEvents != 3 {
 		t.Errorf("got %+v", r)
 	}
 	if r.Categories.Bytes[trace.Parameter] != 1<<16 || r.Categories.Bytes[trace.Input] != 700 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {

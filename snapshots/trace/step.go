@@ -41,7 +41,8 @@ type Step struct {
 }
 
 // Measured reports whether the program measured its memory in this step. A
-// program that measures only some steps reports the others without memory.
+// program that measures only some steps reports the others with what its allocator
+// counts anyway, without what the memory is for and the step's own peak.
 func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
 
 // LastStep returns the last step of a device, nil if there is none.

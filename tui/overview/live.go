@@ -105,6 +105,9 @@ func (p *Page) liveGauges() section {
 	all, top := p.liveNumbers()
 	return section{1 + len(all), func(c screen.Canvas) {
 		title := "Memory, " + p.hereText()
+		if p.counted() != nil {
+			title = "Memory, after the last step"
+		}
 		c.Rule(0, title, p.scaleText(top, c.Width()-screen.Width(title)-8), false)
 		for i, g := range all {
 			drawGauge(c, 1+i, g, top)
@@ -112,9 +115,21 @@ func (p *Page) liveGauges() section {
 	}}
 }
 
+// counted returns the last step if the screen shows the present and the allocator's
+// counters at that step are newer than the tables, else nil.
+func (p *Page) counted() *trace.Step {
+	if step := p.Scene.StepAt(p.Scene.Last()); p.Scene.AtEnd() && p.Scene.Behind() > 0 && step.Reserved > 0 {
+		return step
+	}
+	return nil
+}
+
 func (p *Page) liveNumbers() ([]gauge, int64) {
 	s := &p.Scene.Summary
 	allocated, reserved, segments := s.Allocated, s.Reserved, s.Segments
+	if step := p.counted(); step != nil {
+		allocated, reserved = step.Allocated, step.Reserved
+	}
 	if !p.Scene.AtEnd() {
 		allocated, reserved, segments = 0, p.Scene.Index.ReservedAt(p.Scene.Cursor()), 0
 		if f, ok := p.asked.Answer(); ok && f.state != nil {
@@ -126,7 +141,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 		{name: "allocated", bytes: allocated, note: "blocks handed out", style: used, trail: p.trail(false)},
 		{name: "reserved", bytes: reserved, note: p.Scene.Index.SegmentsText(segments), style: cached, trail: p.trail(true)},
 	}
-	top := max(s.Reserved, s.PeakReserved, 1)
+	top := max(reserved, s.Reserved, s.PeakReserved, 1)
 	if step := p.Scene.MeasuredStepAt(p.Scene.Cursor()); step != nil {
 		most := p.highest.of(p.Scene.StepsTo(p.Scene.Cursor()))
 		all = append(all,
@@ -166,8 +181,12 @@ func (h *highest) of(steps []trace.Step) highest {
 		*h = highest{}
 	}
 	for i := h.steps; i < len(steps); i++ {
-		if steps[i].PeakAllocated > h.bytes {
-			h.bytes, h.number = steps[i].PeakAllocated, steps[i].Number
+		peak := steps[i].PeakAllocated
+		if i > 0 && steps[i-1].HighestAllocated > 0 && steps[i].HighestAllocated > steps[i-1].HighestAllocated {
+			peak = steps[i].HighestAllocated // it rose in this step
+		}
+		if peak > h.bytes {
+			h.bytes, h.number = peak, steps[i].Number
 		}
 	}
 	if h.steps = len(steps); h.steps > 0 {

@@ -52,10 +52,6 @@ func (p *Page) liveSource() section {
 	lines = append(lines, page.Pair("process", who),
 		page.Pair("kept", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
 			screen.Plural(len(p.Scene.Trace().Steps), "step")))
-	if step := p.Scene.StepAt(p.Scene.Cursor()); step != nil {
-		lines = append(lines, page.Pair("probe", screen.Micros(step.ProbeNS/1000)+" in step "+screen.Count(int(step.Number))+
-			", "+screen.Percent(step.ProbeNS, step.Duration)+" of it; "+screen.Plural(int(live.Dropped), "event")+" dropped"))
-	}
 	lines = append(lines, gapLines(p.Scene.Gaps())...)
 	for _, notice := range p.Scene.Trace().Notices {
 		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})

@@ -63,7 +63,7 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 func (p *Page) when() string {
 	switch {
 	case p.live() && p.at() != p.Scene.Cursor():
-		return "at the peak of step " + screen.Count(int(p.Scene.LastStep.Number))
+		return "at the peak of step " + screen.Count(int(p.Scene.LastStep.Number)) + p.ago()
 	case p.live():
 		return p.hereText()
 	}
@@ -76,7 +76,7 @@ func (p *Page) hereText() string {
 	case !p.Scene.AtEnd():
 		return "at the cursor"
 	case p.Scene.Behind() > 0:
-		return "after step " + screen.Count(int(p.Scene.Behind()))
+		return "after step " + screen.Count(int(p.Scene.Behind())) + p.ago()
 	case p.Scene.Live().Connected && p.Scene.Growing():
 		return "now"
 	case p.Scene.Trace().Info.Kind == "live":
@@ -84,6 +84,15 @@ func (p *Page) hereText() string {
 	default:
 		return "at the end"
 	}
+}
+
+// ago says by how many steps what was measured last is older than the last step, "" if
+// it is not.
+func (p *Page) ago() string {
+	if p.Scene.Behind() == 0 {
+		return ""
+	}
+	return ", " + screen.Plural(int(p.Scene.StepAt(p.Scene.Last()).Number-p.Scene.Behind()), "step") + " ago"
 }
 
 func (p *Page) holders(most int) section {

@@ -37,10 +37,10 @@ func (p *Process) Miss(events int64, why string) {
 }
 
 // Pass reports a step in which the program did not measure its memory.
-func (p *Process) Pass() {
+func (p *Process) Pass(allocated, reserved int64) {
 	p.update(func() {
 		last := p.run.steps[len(p.run.steps)-1]
-		p.run.steps = append(p.run.steps, trace.Step{Number: last.Number + 1, Time: last.Time + 1, Duration: last.Duration, NoLoss: true})
+		p.run.steps = append(p.run.steps, trace.Step{Number: last.Number + 1, Time: last.Time + 1, Duration: last.Duration, NoLoss: true, Allocated: allocated, Reserved: reserved})
 	})
 }
 

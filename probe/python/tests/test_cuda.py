@@ -25,6 +25,7 @@ from memtop.memory.history import MOST_ENTRIES, History
 from memtop.memory.registry import Registry, by_callback
 from memtop.memory.snapshots import snapshot
 from memtop.memory.stacks import Stacks
+from memtop.watch.sampling import Sampling
 from memtop.watch.watch import Watch
 
 
@@ -341,6 +342,26 @@ def test_a_device_that_nobody_reads_is_named_once() -> None:
             watch.registry.see(Tensor(4096 * address, 1000, kind=kind), "parameter", stack=0)
         why = "only the processor's memory is shown: memtop does not read that of"
         assert watch.notices() == [f"{why} xpu devices", f"{why} mps devices"]
+    finally:
+        watch.close()
+
+
+@needs_recorded
+def test_each_step_says_what_the_allocator_counts_though_it_is_not_measured(allocator: Allocator) -> None:
+    watch = Watch(Kept())
+    try:
+        watch.want(True)
+        watch.sampling = Sampling(share=0, credit_ns=0)
+        optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+        for _ in range(3):
+            allocator.advance(500)
+            optimizer.step()
+            [*_, step] = watch.link.latest(STEP)
+            stats = allocator.stats(0)
+            for name, which in (("", "current"), ("highest_", "peak")):
+                for kind in ("allocated_bytes", "reserved_bytes"):
+                    assert step[name + kind] == stats[kind]["all"][which]
+            assert "categories" not in step and "peak_allocated_bytes" not in step
     finally:
         watch.close()
 

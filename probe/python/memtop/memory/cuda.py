@@ -156,27 +156,23 @@ class CudaMemory:
         tags = tuple(self._tags())
         self._link.snapshot(pickled(snapshot()), tags)
 
-    def passing(self, now_ns: int) -> Json:
-        """Return the memory of the device with the most in use, as `measures` does, at little cost. The peak is that
-        since the last call."""
+    def counters(self, now_ns: int) -> Json:
+        """Return the counters of the device with the most in use, as in `measures`, at little cost."""
         counted_ns, devices = self._used
         if not devices or now_ns - counted_ns > COUNTING_NS:
             devices = list(used())
             self._used = now_ns, devices
-        most: Json = {}
-        for device in devices:
-            stats = torch._C._cuda_memoryStats(device)
-            allocated, peak = amount(stats, "allocated_bytes"), amount(stats, "allocated_bytes", "peak")
-            if not most or allocated > most["allocated_bytes"]:
-                most = {
-                    "device": device,
-                    "allocated_bytes": allocated,
-                    "reserved_bytes": amount(stats, "reserved_bytes"),
-                }
-                if peak > self._passed.get(device, 0):
-                    most["peak_allocated_bytes"] = peak
-                    most["peak_reserved_bytes"] = amount(stats, "reserved_bytes", "peak")
-            self._passed[device] = peak
+        counted = (_counters(device, torch._C._cuda_memoryStats(device)) for device in devices)
+        return max(counted, key=_known, default={})
+
+    def passing(self, now_ns: int) -> Json:
+        """Return the same, with the peak since the last call, if it was the highest so far."""
+        most = self.counters(now_ns)
+        if most:
+            peak, reserved = most.pop("highest_allocated_bytes"), most.pop("highest_reserved_bytes")
+            if peak > self._passed.get(most["device"], 0):
+                most.update(peak_allocated_bytes=peak, peak_reserved_bytes=reserved)
+            self._passed[most["device"]] = peak
         return most
 
     def measures(self) -> Sequence[Json]:
@@ -202,12 +198,7 @@ class CudaMemory:
         unknown = allocated - sum(categories.values())
         if unknown > 0:
             categories["other"] = categories.get("other", 0) + unknown
-        measure: Json = {
-            "device": device, "allocated_bytes": allocated, "reserved_bytes": amount(stats, "reserved_bytes"),
-            "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
-            "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
-            "categories": amounts(categories),
-        }  # fmt: skip
+        measure = {**_counters(device, stats), "categories": amounts(categories)}
         if peak := self._found.get(device):
             measure["peak_allocated_bytes"], measure["peak_reserved_bytes"] = peak
         return measure
@@ -230,6 +221,16 @@ class CudaMemory:
     def _activity(self) -> object:
         counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
         return self._changes, counts
+
+
+def _counters(device: int, stats: Mapping[str, Any]) -> Json:
+    return {
+        "device": device,
+        "allocated_bytes": amount(stats, "allocated_bytes"),
+        "reserved_bytes": amount(stats, "reserved_bytes"),
+        "highest_allocated_bytes": amount(stats, "allocated_bytes", "peak"),
+        "highest_reserved_bytes": amount(stats, "reserved_bytes", "peak"),
+    }
 
 
 def _known(measure: Json) -> int:

@@ -86,6 +86,10 @@ class HostMemory:
     def end_step(self) -> None:
         """Do nothing: the peak is known."""
 
+    def counters(self, now_ns: int) -> Json:
+        """Return nothing: a processor's memory has no counters."""
+        return {}
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's message, in bytes."""
         return [{

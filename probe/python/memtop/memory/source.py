@@ -53,6 +53,9 @@ class Source(Sink, Protocol):
     def look(self, registry: Registry) -> None:
         """Write into the link what the registry does not, after a scan while no viewer watches."""
 
+    def counters(self, now_ns: int) -> Json:
+        """Return what the allocator counts anyway, of the training device: for steps that are not measured."""
+
     def measures(self) -> Sequence[Json]:
         """Return the memory fields of a step's messages, one for each device, the training device first."""
 

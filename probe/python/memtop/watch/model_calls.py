@@ -141,6 +141,7 @@ class ModelCalls:
         watch.measured.count(now)
         data = {
             "step": watch.step, "time_us": now_us(), "device": 0, "duration_ns": now - watch.steps.began, "probe_ns": 0,
+            **watch.memory.counters(now),
         }  # fmt: skip
         used = watch.settings.values()
         watch.changed += watch.settings.apply(watch.step + 1)

@@ -69,7 +69,7 @@ class StepEnd:
         watch.move_to_device()
         if watch.link.torn and watch.wanted:
             watch.send_anew()
-        data: dict[str, Any] = {"step": watch.step, "time_us": now_us(), "device": 0}
+        data: dict[str, Any] = {"step": watch.step, "time_us": now_us(), "device": 0, **watch.memory.counters(now)}
         if watch.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - watch.look.spent_ns  # so that measured steps compare with others
         loss = None if self._computes_nothing() else loss_of(watch.look.layers)
