@@ -84,6 +84,20 @@ func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
 // before recording began and that no rule gives a category.
 func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.clamp(event))[heldBand] }
 
+// UnseenAt returns the bytes alive right after an event of which a writer that notes what
+// memory is for has noted nothing, and that no rule gives a category.
+func (x *Index) UnseenAt(event int) (bytes int64) {
+	if j := x.verdicts(); j.AllNoted() || !j.AnyNoted() {
+		return 0
+	}
+	for _, r := range x.RulesAt(event) {
+		if r.Category == trace.OtherCategory && r.Rule.Strength() != category.Exact {
+			bytes += r.Bytes
+		}
+	}
+	return bytes
+}
+
 // CountCategories is CategoriesAt for a single moment. It does not build the
 // series that makes many moments cheap.
 func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {

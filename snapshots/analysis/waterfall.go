@@ -22,6 +22,7 @@ type RowKind uint8
 // The kinds of rows, in their order. Purpose rows are categories.
 const (
 	PurposeRow     RowKind = iota
+	UnseenRow              // of the program, which notes what its memory is for, but not of this
 	RoundingRow            // lost inside blocks
 	CachedRow              // reserved by the allocator and in no block
 	AsleepRow              // of all above, what the driver has back: less than nothing
@@ -39,15 +40,20 @@ type Row struct {
 }
 
 // Waterfall returns the use of the memory right after an event. The kinds of rows
-// are always the same, but a program whose memory can sleep has one more. Their sum
+// are always the same, but for memory that a program has not seen, and for a program
+// whose memory can sleep. Their sum
 // is the used memory of the gauge, which is that of GaugeAt for the event, or without
 // a gauge the reserved memory.
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
 	rows := make([]Row, 0, trace.CategoryCount+5)
-	sums := x.CategoriesAt(at)
+	sums, unseen := x.CategoriesAt(at), x.UnseenAt(at)
+	sums[trace.OtherCategory] -= unseen
 	for _, c := range trace.Categories {
 		rows = append(rows, Row{PurposeRow, c.Purpose(), c, sums[c]})
+	}
+	if unseen > 0 {
+		rows = append(rows, Row{Kind: UnseenRow, Name: "not seen", Bytes: unseen})
 	}
 	reserved, rounding, free := x.reservedParts(at)
 	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -88,5 +89,25 @@ func TestLayersAreATreeInTheOrderTheyRan(t *testing.T) {
 	}
 	if got := Layers(&trace.Trace{}, 0); got.Step != nil || len(got.Rows) != 0 {
 		t.Errorf("without steps: got %+v", got)
+	}
+}
+
+// TestMemoryThatTheWriterHasNotSeenIsARowOfItsOwn has a block whose purpose is noted, one
+// that was seen without a purpose, and one that was not seen.
+func TestMemoryThatTheWriterHasNotSeenIsARowOfItsOwn(t *testing.T) {
+	x := indexOf(t, tracetest.Frames+`
+note weights category="parameter"
+note table category="other" role="table"
+device 0
+alloc 0x1000 512 note=weights
+alloc 0x2000 1024 note=table
+alloc 0x3000 2048 stack=main
+`)
+	bytes := make(map[string]int64)
+	for _, row := range x.Waterfall(x.End(), nil) {
+		bytes[row.Name] = row.Bytes
+	}
+	if bytes["not seen"] != 2048 || bytes[trace.OtherCategory.Purpose()] != 1024 || bytes[trace.Parameter.Purpose()] != 512 {
+		t.Errorf("got %v", bytes)
 	}
 }

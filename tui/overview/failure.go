@@ -184,7 +184,7 @@ func (p *Page) holding(a *account, w, h int) section {
 	}
 	name := max(nameWidth(categories), holdingName)
 	return section{1 + rows, func(c screen.Canvas) {
-		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), certainty(&f, c.Width()), false)
+		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), p.certainty(&f, c.Width()), false)
 		for i, row := range categories {
 			if row.part == 0 {
 				c.Set(1, 1+i, '█', row.style)

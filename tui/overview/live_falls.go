@@ -35,7 +35,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	}
 	title, right := "What it is, "+p.when(), "= "+screen.Bytes(sum)+" "+whole
 	if !compact {
-		right = exactness(f)
+		right = p.certainty(f, 0)
 	}
 	height := 1 + len(rows)
 	if !compact {
@@ -89,7 +89,7 @@ func (h *hostFall) draw(c screen.Canvas, y, width int) {
 
 // pointless reports whether a kind of rows must be empty.
 func (p *Page) pointless(kind analysis.RowKind) bool {
-	return p.Scene.Index.Uncached() && (kind != analysis.PurposeRow)
+	return p.Scene.Index.Uncached() && kind != analysis.PurposeRow && kind != analysis.UnseenRow
 }
 
 // rowKinds is how many kinds of rows a waterfall has.
@@ -103,20 +103,6 @@ func (p *Page) see() {
 			p.seen[row.Kind][row.Category] = true
 		}
 	}
-}
-
-// notYet is about categories before a program has looked at a whole step.
-const notYet = "most is not looked at yet"
-
-// exactness says whether categories are known or guessed.
-func exactness(f *facts) string {
-	switch {
-	case f.looking:
-		return notYet
-	case f.guessed:
-		return "some categories guessed from stacks"
-	}
-	return "categories exact"
 }
 
 func fallStyle(row *analysis.Row) screen.Style {

@@ -123,3 +123,25 @@ func TestPinnedMemoryHasASection(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsExactBesideWhatWasNotSeen has memory that the program has not seen, and a
+// program without an allocator that counts.
+func TestNothingIsExactBesideWhatWasNotSeen(t *testing.T) {
+	for want, test := range map[string]struct {
+		unseen   int64
+		settings []trace.Setting
+	}{
+		"categories exact":            {},
+		"not all was seen":            {unseen: 1},
+		"only tensors that were seen": {settings: []trace.Setting{{Key: "allocator", Value: "none"}}},
+	} {
+		traced := tuitest.Recording()
+		if test.settings != nil {
+			traced.Settings = test.settings
+		}
+		p := New(page.NewScene(screen.NewTheme(false, false), analysis.NewIndex(traced, &traced.Devices[0])))
+		if got := p.certainty(&facts{unseen: test.unseen}, 120); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -94,24 +94,33 @@ func (p *Page) waterfall(compact bool) section {
 			c.Text(3, 2, "adding up …", screen.Dim)
 			return
 		}
-		c.Rule(0, title, certainty(&f, c.Width()), false)
+		c.Rule(0, title, p.certainty(&f, c.Width()), false)
 		p.drawFalls(c, rows, f.state.Reserved)
 		drawSum(c, len(rows)+1, nameWidth(rows), "= reserved", f.state.Reserved)
 	}}
 }
 
-// certainty says in the title of a part of so many cells how the categories are known.
-func certainty(f *facts, w int) string {
+// notYet is about categories before a program has looked at a whole step.
+const notYet = "most is not looked at yet"
+
+// certainty says in the title of a part of so many cells how well the categories are
+// known. Without an allocator that counts, nothing tells what there is beside what was seen.
+func (p *Page) certainty(f *facts, w int) string {
 	switch {
 	case f.looking:
 		return notYet
-	case !f.guessed:
-		return "categories exact"
-	case w < 75:
+	case p.Scene.Index.Uncached():
+		return "only tensors that were seen"
+	case f.guessed && p.live():
+		return "some categories guessed from stacks"
+	case f.guessed && w < 75:
 		return "guessed"
-	default:
+	case f.guessed:
 		return "guessed · e by which rules"
+	case f.unseen > 0:
+		return "not all was seen"
 	}
+	return "categories exact"
 }
 
 func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
