@@ -36,8 +36,13 @@ func (p *service) described() protocol.Info {
 
 // greeting returns what both say of it in the first message of a stream.
 func (p *service) greeting(interval time.Duration) *wire.Hello {
+	var learnt []trace.Learnt
+	if told := p.learnt.Load(); told != nil {
+		learnt = *told
+	}
 	return &wire.Hello{
-		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host, Writer: p.o.Writer,
+		Learnt: learnt,
+		PID:    p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host, Writer: p.o.Writer,
 		Started: p.who.started, Interval: int64(interval), Rank: p.o.Rank,
 	}
 }

@@ -26,8 +26,9 @@ type service struct {
 	meter   meter
 	changes changes
 	viewers viewers
-	saving  chan struct{}         // one item for each snapshot being written
-	boxless atomic.Pointer[error] // why there is no black box although the options want one
+	learnt  atomic.Pointer[[]trace.Learnt] // what the last viewer told
+	saving  chan struct{}                  // one item for each snapshot being written
+	boxless atomic.Pointer[error]          // why there is no black box although the options want one
 
 	closing chan struct{} // closed by end: sessions say goodbye
 	once    sync.Once
@@ -76,6 +77,7 @@ func (p *service) routes(s shown) map[string]map[string]handler {
 		}},
 		"/v1/settings":   {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
 		"/v1/prediction": {http.MethodGet: p.servePrediction},
+		"/v1/learnt":     {http.MethodPost: p.serveLearnt},
 	}
 }
 

@@ -172,6 +172,7 @@ func (v *viewer) attach(ctx context.Context, target string) error {
 		if err != nil {
 			return err
 		}
+		tell(ctx, c, t)
 		return v.printLive(t)
 	}
 	return v.showProcess(ctx, c)
@@ -206,6 +207,7 @@ func (v *viewer) showLive(ctx context.Context, c *attach.Client, own bool) error
 	defer stop()
 	o := v.screenOptions(w)
 	o.ReadOnly, o.Own = v.settings.readOnly, own
+	defer telling(ctx, c)()
 	name := c.Process().Command // the pid, which a restart changes, is told beside the state
 	return v.showProgram(ctx, c, []tui.File{{Name: name, Load: load, Live: true}}, o)
 }

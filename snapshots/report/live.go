@@ -35,7 +35,7 @@ type Live struct {
 	Card               *Card             `json:"card"` // who has the device's memory, null if the driver was not asked
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
-	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
+	Leaks              []trace.Learnt    `json:"leaks"`   // sites that are not steady, the most alarming first after those that earlier viewers learnt of
 	Gauges             *Gauges           `json:"gauges"`  // of the same moment as the rest; null when the driver was not asked
 	Probe              Probe             `json:"probe"`
 	Findings           []Finding         `json:"findings"` // the most severe first
@@ -80,17 +80,6 @@ type Tensor struct {
 	Layer    string   `json:"layer"`
 	Site     string   `json:"site"`
 	Stack    []string `json:"stack"` // innermost first
-}
-
-// Leak is the verdict on a site.
-type Leak struct {
-	Site          string `json:"site"`
-	Verdict       string `json:"verdict"`
-	Bytes         int64  `json:"bytes"`
-	Count         int    `json:"count"`
-	GrowthPerStep int64  `json:"growth_bytes_per_step"`
-	StepsObserved int    `json:"steps_observed"`
-	Reason        string `json:"reason"`
 }
 
 // Gauges are the driver's numbers about the device. A missing number is null.
@@ -138,7 +127,8 @@ func LiveOf(x *analysis.Index) *Live {
 	r.addStep(t.LastStep(x.Device().ID))
 	r.addMemory(at)
 	r.addLayers(analysis.Layers(t, 0))
-	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x)
+	r.Tensors = liveTensors(x, at)
+	r.addLeaks()
 	return r
 }
 

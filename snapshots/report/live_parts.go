@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -111,25 +110,6 @@ func liveTensors(x *analysis.Index, at int) []Tensor {
 		}
 	}
 	return all
-}
-
-// liveLeaks lists the verdicts on sites, as in the findings and on the page of
-// tensors.
-func liveLeaks(x *analysis.Index) []Leak {
-	sites := x.Sites(analysis.LastStepEnd(x))
-	slices.SortStableFunc(sites, func(a, b leak.Site) int { return cmp.Compare(b.Trend, a.Trend) })
-	leaks := make([]Leak, 0)
-	for i := range sites {
-		s := &sites[i]
-		if s.Trend <= leak.Steady {
-			continue
-		}
-		leaks = append(leaks, Leak{
-			Site: s.Name, Verdict: s.Trend.String(), Bytes: s.Bytes, Count: s.Count,
-			GrowthPerStep: s.GrowthPerStep, StepsObserved: s.Steps, Reason: s.Reason,
-		})
-	}
-	return leaks
 }
 
 // liveGauges converts a gauge. In it, −1 is an unknown value.

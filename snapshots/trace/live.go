@@ -21,6 +21,7 @@ type Live struct {
 	Changes     []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges      []Gauge  // by time, ascending
 	Gaps        []Gap    // by event, ascending
+	Learnt      []Learnt // by earlier viewers
 	// Looking says that the program measures its memory only while it is watched,
 	// and has measured no whole step yet: what memory is for, the layers and the
 	// peaks are not known.

@@ -80,22 +80,23 @@ var messages = [messagesEnd]message{
 
 // Hello identifies the program and says what it can do.
 type Hello struct {
-	Version      int         `json:"version"`
-	Minor        int         `json:"minor"`
-	Capabilities []string    `json:"capabilities"` // such as "control", "stacks", "steps", "gauges"
-	PID          int         `json:"pid"`
-	Command      string      `json:"command"`
-	User         string      `json:"user"`
-	Host         string      `json:"host"`
-	Writer       string      `json:"writer"`                 // the software that made the events, such as "memtop's engine"
-	Started      int64       `json:"started_us"`             // when the program began, microseconds since the epoch
-	Devices      []int       `json:"devices"`                // ascending
-	ReadOnly     bool        `json:"read_only"`              // settings cannot be changed
-	Interval     int64       `json:"interval_ns"`            // between batches
-	Settings     Settings    `json:"settings"`               // of the allocator
-	Rank         *trace.Rank `json:"rank,omitempty"`         // nil for a single program
-	RehearsedOn  string      `json:"rehearsed_on,omitempty"` // the imitated GPU, "" on a real device
-	Notices      []string    `json:"notices,omitempty"`      // limits of the data that viewers must show
+	Version      int            `json:"version"`
+	Minor        int            `json:"minor"`
+	Capabilities []string       `json:"capabilities"` // such as "control", "stacks", "steps", "gauges"
+	PID          int            `json:"pid"`
+	Command      string         `json:"command"`
+	User         string         `json:"user"`
+	Host         string         `json:"host"`
+	Writer       string         `json:"writer"`                 // the software that made the events, such as "memtop's engine"
+	Started      int64          `json:"started_us"`             // when the program began, microseconds since the epoch
+	Devices      []int          `json:"devices"`                // ascending
+	ReadOnly     bool           `json:"read_only"`              // settings cannot be changed
+	Interval     int64          `json:"interval_ns"`            // between batches
+	Settings     Settings       `json:"settings"`               // of the allocator
+	Rank         *trace.Rank    `json:"rank,omitempty"`         // nil for a single program
+	RehearsedOn  string         `json:"rehearsed_on,omitempty"` // the imitated GPU, "" on a real device
+	Notices      []string       `json:"notices,omitempty"`      // limits of the data that viewers must show
+	Learnt       []trace.Learnt `json:"learnt,omitempty"`       // by earlier viewers
 }
 
 // maxNotices is how many notices of a program are shown.

@@ -158,6 +158,11 @@ func (s *Stream) greet(h *Hello) error {
 	s.hello, s.settings, s.ended = h, h.Settings, false
 	s.live.PID, s.live.Command, s.live.User, s.live.Started = h.PID, h.Command, h.User, h.Started
 	s.live.RehearsedOn = h.RehearsedOn
+	s.live.Learnt = h.Learnt[:min(len(h.Learnt), trace.MostLearnt)]
+	for i := range s.live.Learnt {
+		l := &s.live.Learnt[i]
+		l.Site, l.Verdict, l.Reason = trace.Printable(l.Site), trace.Printable(l.Verdict), trace.Printable(l.Reason)
+	}
 	if s.live.Rank = nil; h.Rank != nil && h.Rank.Valid() {
 		s.live.Rank = h.Rank.Printable()
 	}
