@@ -2,9 +2,7 @@ package attach
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -43,16 +41,8 @@ func (a *asker) change(ctx context.Context, wanted []trace.Value, step int64) ([
 	for _, v := range wanted {
 		request.Set[v.Key] = v.Value
 	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
-	from, err := a.do(ctx, http.MethodPost, "/v1/settings", body)
-	if err != nil {
-		return nil, err
-	}
 	var answer protocol.Settings
-	if err := from.readJSON(maxAnswer, &answer); err != nil {
+	if err := a.post(ctx, "/v1/settings", request, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Changes) != len(wanted) {

@@ -2,8 +2,6 @@ package attach
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -17,13 +15,5 @@ func (c *Client) Tell(ctx context.Context, leaks []trace.Learnt) error {
 	told := struct {
 		Leaks []trace.Learnt `json:"leaks"`
 	}{append(make([]trace.Learnt, 0), leaks[:min(len(leaks), trace.MostLearnt)]...)}
-	body, err := json.Marshal(told)
-	if err != nil {
-		return err
-	}
-	from, err := c.now.Load().asker.do(ctx, http.MethodPost, "/v1/learnt", body)
-	if err != nil {
-		return err
-	}
-	return from.readJSON(maxAnswer, &struct{}{})
+	return c.now.Load().asker.post(ctx, "/v1/learnt", told, &struct{}{})
 }

@@ -63,6 +63,19 @@ func (a *asker) get(ctx context.Context, path string) (*answer, error) {
 	return a.do(ctx, http.MethodGet, path, nil)
 }
 
+// post sends a value to a path, and reads the answer.
+func (a *asker) post(ctx context.Context, path string, value, answer any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	from, err := a.do(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return err
+	}
+	return from.readJSON(maxAnswer, answer)
+}
+
 func (a *asker) do(ctx context.Context, method, path string, body []byte) (*answer, error) {
 	from := a.newAnswer(ctx)
 	waited := from.wait()

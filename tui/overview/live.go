@@ -171,6 +171,7 @@ func (p *Page) scale(most int64) int64 {
 // every redraw.
 type highest struct {
 	bytes, number int64
+	ever          int64 // the program's own highest value
 	steps         int   // how many steps it covers
 	last          int64 // when the last of them ended
 }
@@ -181,10 +182,11 @@ func (h *highest) of(steps []trace.Step) highest {
 		*h = highest{}
 	}
 	for i := h.steps; i < len(steps); i++ {
-		peak := steps[i].PeakAllocated
-		if i > 0 && steps[i-1].HighestAllocated > 0 && steps[i].HighestAllocated > steps[i-1].HighestAllocated {
-			peak = steps[i].HighestAllocated // it rose in this step
+		peak, ever := steps[i].PeakAllocated, steps[i].HighestAllocated
+		if h.ever > 0 && ever > h.ever {
+			peak = ever // it rose in this step
 		}
+		h.ever = max(h.ever, ever)
 		if peak > h.bytes {
 			h.bytes, h.number = peak, steps[i].Number
 		}

@@ -145,3 +145,15 @@ func TestNothingIsExactBesideWhatWasNotSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestAPeakBetweenTwoMeasuredStepsIsThatOfTheStepInWhichItRose has the program's own highest
+// value rise in a step that was not measured. The first that it says may be from before.
+func TestAPeakBetweenTwoMeasuredStepsIsThatOfTheStepInWhichItRose(t *testing.T) {
+	var h highest
+	steps := []trace.Step{{Number: 7, HighestAllocated: 90}, {Number: 8, PeakAllocated: 50}, {Number: 9}, {Number: 10, HighestAllocated: 95}, {Number: 11}}
+	for n, want := range []int64{0, 0, 50, 50, 95, 95} {
+		if got := h.of(steps[:n]); got.bytes != want || want == 95 && got.number != 10 {
+			t.Errorf("of %d steps: %d bytes in step %d, want %d", n, got.bytes, got.number, want)
+		}
+	}
+}

@@ -28,6 +28,7 @@ _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC
 LOOK, REST = "a look", "a program at rest"  # what needs the history
 PATIENCE = 2.0  # seconds without a step, after which snapshots no longer wait for the end of one
 NATIVE = "native"  # PyTorch's name for its own allocator
+_HIGHEST = ("highest_allocated_bytes", "highest_reserved_bytes")
 COUNTING_NS = 10_000_000_000  # how often to look for further devices while no viewer watches
 
 
@@ -62,8 +63,8 @@ class CudaMemory:
     def __init__(self, link: Link, history: History) -> None:
         self._link = link
         self._notes = Notes(link)
-        self._history = history
-        self._snapshots = Snapshots(link, history.short, self._tags, self._activity, self._rests_at, self._rest)
+        self.history = history
+        self._snapshots = Snapshots(link, self)
         link.tasks.append(self._snapshots)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
@@ -72,7 +73,7 @@ class CudaMemory:
         self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
-        self._passed: dict[int, int] = {}  # by device, the allocator's peak when a step was last noted
+        self._highest: list[int | None] = []  # that `counters` returned last, and of which device
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
     def wanted(self, device: Any) -> bool:
@@ -100,24 +101,24 @@ class CudaMemory:
     def begin(self, registry: Registry) -> None:
         """Begin to take snapshots. The first is taken before this returns."""
         self._registry = registry
-        if time.monotonic() >= self._rests_at():
-            self._rest()
+        if time.monotonic() >= self.rests_at():
+            self.rest()
         self._snapshots.begin()
 
     def end(self) -> None:
         """Stop taking snapshots and recording."""
         self._snapshots.end()
-        self._history.off(LOOK)
-        self._history.off(REST)
+        self.history.off(LOOK)
+        self.history.off(REST)
 
     def stepped(self) -> None:
         """Note that a step has ended."""
         self._stepped = time.monotonic()
-        self._history.off(REST)
+        self.history.off(REST)
 
     def begin_step(self, follow: bool = False) -> None:
         """Record the allocator's history of the step that begins."""
-        self._history.on(LOOK, fresh=True)
+        self.history.on(LOOK, fresh=True)
         self._peaks.begin(used(), snapshot(history=False), follow)
 
     def requests(self) -> int:
@@ -131,7 +132,7 @@ class CudaMemory:
     def end_step(self) -> None:
         """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
         contents = self._snapshots.take()
-        self._history.off(LOOK)
+        self.history.off(LOOK)
         self._found = {} if contents is None else self._peaks.end(used(), contents)
 
     @property
@@ -139,40 +140,36 @@ class CudaMemory:
         """Why the peak of the last measured step is not known, "" if it is."""
         return self._peaks.why
 
-    def _rests_at(self) -> float:
+    def rests_at(self) -> float:
         """Return when snapshots no longer wait for the end of a step."""
         return self._stepped + PATIENCE
 
-    def _rest(self) -> None:
+    def rest(self) -> None:
         """Record the history until the next step: the program has made none for a while."""
-        self._history.on(REST)
+        self.history.on(REST)
 
     def look(self, registry: Registry) -> None:
         """Write a snapshot and the tags of what the registry knows into the link. If the program keeps a history of
         its own, a snapshot may take seconds, and there is none."""
-        if self._history.foreign:
+        if self.history.foreign:
             return
         self._registry = registry
-        tags = tuple(self._tags())
+        tags = tuple(self.tags())
         self._link.snapshot(pickled(snapshot()), tags)
 
     def counters(self, now_ns: int) -> Json:
-        """Return the counters of the device with the most in use, as in `measures`, at little cost."""
+        """Return the counters of the device with the most in use, as in `measures`, at little cost; the highest values
+        only if they have risen since the last call."""
         counted_ns, devices = self._used
         if not devices or now_ns - counted_ns > COUNTING_NS:
             devices = list(used())
             self._used = now_ns, devices
         counted = (_counters(device, torch._C._cuda_memoryStats(device)) for device in devices)
-        return max(counted, key=_known, default={})
-
-    def passing(self, now_ns: int) -> Json:
-        """Return the same, with the peak since the last call, if it was the highest so far."""
-        most = self.counters(now_ns)
-        if most:
-            peak, reserved = most.pop("highest_allocated_bytes"), most.pop("highest_reserved_bytes")
-            if peak > self._passed.get(most["device"], 0):
-                most.update(peak_allocated_bytes=peak, peak_reserved_bytes=reserved)
-            self._passed[most["device"]] = peak
+        most = max(counted, key=_known, default={})
+        highest = [most.get(name) for name in ("device", *_HIGHEST)]
+        if highest == self._highest:
+            return {name: value for name, value in most.items() if name not in _HIGHEST}
+        self._highest = highest
         return most
 
     def measures(self) -> Sequence[Json]:
@@ -208,7 +205,7 @@ class CudaMemory:
         categories = self._categories.setdefault(holding.device.index or 0, {})
         categories[category] = categories.get(category, 0) + size
 
-    def _tags(self) -> list[Tags]:
+    def tags(self) -> list[Tags]:
         """Return the category and names of each device's memory, as known now."""
         registry = self._registry
         if registry is None:
@@ -218,7 +215,7 @@ class CudaMemory:
             notes.setdefault(holding.device.index or 0, []).append((holding.address, self._notes.of(holding)))
         return [Tags(device, tuple(sorted(notes[device]))) for device in sorted(notes)]
 
-    def _activity(self) -> object:
+    def activity(self) -> object:
         counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
         return self._changes, counts
 

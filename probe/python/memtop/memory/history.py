@@ -71,7 +71,7 @@ class History:
     def _clear(self) -> None:
         global _cleared_at
         _cleared_at = _requested()
-        if "clear_history" not in inspect.signature(torch.cuda.memory._record_memory_history).parameters:
+        if "clear_history" not in str(inspect.signature(torch.cuda.memory._record_memory_history)):
             self._switch(None)
         self._switch("all", clear_history=True, **self._arguments())
 

@@ -12,7 +12,7 @@ import gc
 import inspect
 import threading
 import time
-from typing import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,33 +22,20 @@ from ..safety.interrupts import ignored
 from ..watch.sampling import Sampling
 from .shortening import pickled
 
+if TYPE_CHECKING:
+    from .cuda import CudaMemory
+
 PAUSE = 0.1  # seconds, at least, from one snapshot to the next
 
 
 class Snapshots:
     """Writes snapshots and tags into the link. Any thread may call `begin` and `end`; `due` and `tend` belong to the
     link's thread.
-
-    `short` reports whether a history is short enough to be in them. `tags` returns the notes of all memory, by device.
-    `activity` returns a value that changes whenever memory does. `rests_at` returns when the program rests if it makes
-    no step until then, and `rest` notes that it does.
     """
 
-    def __init__(
-        self,
-        link: Link,
-        short: Callable[[], bool],
-        tags: Callable[[], list[Tags]],
-        activity: Callable[[], object],
-        rests_at: Callable[[], float],
-        rest: Callable[[], None],
-    ) -> None:
+    def __init__(self, link: Link, memory: CudaMemory) -> None:
         self._link = link
-        self._short = short
-        self._tags = tags
-        self._activity = activity
-        self._rests_at = rests_at
-        self._rest = rest
+        self._memory = memory
         self._seen: object = None
         self._taking = False
         self._tended = 0.0  # when `tend` last did something
@@ -79,17 +66,17 @@ class Snapshots:
         """Return what activity there was, and the tags, which are of just before a snapshot. Call it without the lock:
         the registry's is taken for tags, by a thread that may hold it and wait for this one. What changes after the
         activity was read is new to the next snapshot."""
-        return self._activity(), self._tags()
+        return self._memory.activity(), self._memory.tags()
 
     def _take(self, activity: object, tags: list[Tags]) -> Json:
         self._seen = activity
-        contents = snapshot(self._short())
+        contents = snapshot(self._memory.history.short())
         self._link.snapshot(pickled(contents), tuple(tags))
         return contents
 
     def _take_new(self) -> None:
         """Take a snapshot if memory has changed, and pay for it."""
-        if self._activity() == self._seen:
+        if self._memory.activity() == self._seen:
             return
         start, known = time.thread_time_ns(), self._known()
         with self._lock:
@@ -102,7 +89,7 @@ class Snapshots:
 
     def due(self) -> float | None:
         """Return when to call `tend`, None for never."""
-        return max(self._tended + PAUSE, self._rests_at()) if self._taking else None
+        return max(self._tended + PAUSE, self._memory.rests_at()) if self._taking else None
 
     def tend(self) -> None:
         """Take a snapshot, if the program rests and time has paid for it."""
@@ -112,11 +99,11 @@ class Snapshots:
         since, self._tended = now - self._tended, now
         with ignored(Exception):  # the program may be ending; the last snapshot stays
             if self._purse.next(round(since * 1e9)):
-                self._rest()
+                self._memory.rest()
                 self._take_new()
 
 
-_LEAVES_OUT = "include_traces" in inspect.signature(torch.cuda.memory_snapshot).parameters  # from PyTorch 2.11 on
+_LEAVES_OUT = "include_traces" in str(inspect.signature(torch.cuda.memory_snapshot))  # from PyTorch 2.11 on
 
 
 def snapshot(history: bool = True) -> Json:

@@ -14,7 +14,6 @@ from typing import Any
 from ..link.program import Json
 from ..link.queue import GAUGES, STEP, STEP_END, Link, now_us
 from ..memory.account import Account
-from ..memory.cuda import CudaMemory
 from ..memory.host_ledger import HOST, HostLedger
 from ..memory.pressure import Pressure
 from ..memory.registry import Registry
@@ -70,8 +69,7 @@ class Background:
             self.account.stepped(optimizer, since)
         begin = time.perf_counter_ns()
         data: Json = {"step": step, "time_us": now_us(), "duration_ns": duration, "device": 0}
-        if isinstance(memory, CudaMemory):
-            data.update(memory.passing(now))
+        data.update(memory.counters(now))
         if self._link.boxed and (self._presses(data, memory, now) or self._purse.next(since)):
             self._take(optimizer, data, memory)
         else:
