@@ -39,7 +39,7 @@ STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it
 AGAIN = "MEMTOP_REHEARSAL_AGAIN"  # set in runs after the first, which leave the program's own snapshots as they are
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
-QUIET = 16  # the same, after which one that goes on begins its history anew
+QUIET = 16  # the same, after which one that goes on begins its history anew; with a viewer as soon as it settles
 MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
 
 Peaks = list[tuple[int, int]]  # by device: bytes allocated and bytes reserved
@@ -130,7 +130,7 @@ class Rehearsal:
             self.leave("steps")
         elif self._last == 0 and self._settled >= SETTLED and self._may_end():
             self.leave("settled")
-        elif self._settled and self._settled % QUIET == 0:
+        elif self._settled and self._settled % (SETTLED if _viewed() else QUIET) == 0:
             self._begin_history_anew()
 
     def _allocated(self) -> int:
@@ -221,6 +221,12 @@ class Rehearsal:
         self._keep_history()
         self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
         return True
+
+
+def _viewed() -> bool:
+    """Report whether a viewer looks, so that snapshots are taken of the history."""
+    watch = agent.watching()
+    return watch is not None and watch.wanted
 
 
 def _end_workers() -> None:
