@@ -9,14 +9,11 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Options limit the memory of a decode and receive its progress. The zero value
-// is useful.
+// Options limit the memory of a decode. The zero value is useful.
 type Options struct {
 	// Bound limits the memory of the process; the zero value is
 	// trace.DefaultBound.
 	Bound trace.Bound
-	// Progress receives the bytes read; nil for none.
-	Progress trace.Progress
 	// Total is the length of the input in bytes, 0 when not known. Lengths that
 	// the input declares are checked against it.
 	Total int64
@@ -47,11 +44,12 @@ var errTruncated = errors.New("the file ends early")
 func Decode(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
 	defer m.release()
-	return m.decode()
+	return m.decode(m.run)
 }
 
-func (m *machine) decode() (*trace.Trace, error) {
-	err := m.run()
+// decode makes a trace of what run reads.
+func (m *machine) decode(run func() error) (*trace.Trace, error) {
+	err := run()
 	if errors.Is(err, errTruncated) {
 		err = m.salvage()
 	}

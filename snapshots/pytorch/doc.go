@@ -8,7 +8,6 @@
 //
 // The path of a byte:
 //
-//	input    blocks                                 (input.go)
 //	window   a sliding view of the input            (window.go)
 //	opcodes  bytes to operations                    (opcodes.go)
 //	machine  value stack, memo, lists and dicts     (machine.go, memo.go)

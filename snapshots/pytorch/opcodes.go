@@ -183,7 +183,7 @@ func (m *machine) counted(op byte, width int) error {
 		n = n<<8 | uint64(b[i])
 	}
 	if n > uint64(m.remaining()) {
-		if n > 1<<31 || m.input.total > 0 {
+		if n > 1<<31 || m.total > 0 {
 			return m.tooLong(n)
 		}
 		return m.inputEnded()

@@ -2,8 +2,10 @@ package pytorch
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -13,27 +15,35 @@ const (
 	// input ends before: more than any stack of frames.
 	lookahead = 1 << 14
 	// longestLine bounds the operands of protocol 0, and so what the window keeps
-	// of one block when it goes on to the next.
+	// when it goes on.
 	longestLine = 1 << 19
+	// freshBytes is how much of the input is read at once.
+	freshBytes = 1 << 19
 )
 
-// window is a sliding view of the input: a block of it, and what is left to be
-// read of the one before. Operands that fit in lookahead are read in place,
-// longer ones in pieces.
+// memory is what a window needs: room for the unread rest, and what is read after it.
+type memory [longestLine + freshBytes]byte
+
+// memories are kept for the next file. If a program reads many small files, clearing
+// new memory would cost more than reading them.
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// window is a sliding view of the input. Operands that fit in lookahead are read
+// in place, longer ones in pieces.
 type window struct {
-	input    *input
-	progress trace.Progress
-	bound    trace.Bound
-	room     int64  // bytes that the bound now allows the contents
-	current  *block // the last block that came, nil for none
-	buf      []byte // the block's
-	first    int    // the oldest byte that the window still has
-	pos      int    // next byte to read
-	end      int    // end of the bytes read
-	low      int    // at pos ≥ low the window must be filled
-	base     int64  // offset in the input of buf[0]
-	ended    bool
-	err      error // the error that ended the input, nil for its end
+	ctx    context.Context
+	reader io.Reader
+	total  int64 // length of the input in bytes, 0 when not known
+	bound  trace.Bound
+	room   int64 // bytes that the bound now allows the contents
+	buf    *memory
+	first  int   // the oldest byte that the window still has
+	pos    int   // next byte to read
+	end    int   // end of the bytes read
+	low    int   // at pos ≥ low the window must be filled
+	base   int64 // offset in the input of buf[0]
+	ended  bool
+	err    error // the error that ended the input, nil for its end
 }
 
 func newWindow(ctx context.Context, r io.Reader, o Options) *window {
@@ -41,7 +51,7 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	if bound == (trace.Bound{}) {
 		bound = trace.DefaultBound
 	}
-	return &window{input: newInput(ctx, r, o.Total), progress: o.Progress, bound: bound, room: bound.Room(0)}
+	return &window{ctx: ctx, reader: r, total: o.Total, buf: memories.Get().(*memory), bound: bound, room: bound.Room(0)}
 }
 
 // tooMuch returns the error for contents that need more memory than the bytes
@@ -55,8 +65,8 @@ func (w *window) came() int64 { return w.base + int64(w.end) }
 
 // release gives the window's memory back. The window must not be used after it.
 func (w *window) release() {
-	w.input.recycle(w.current)
-	w.current, w.buf = nil, nil
+	memories.Put(w.buf)
+	w.buf = nil
 }
 
 // offset returns the input offset of the next byte.
@@ -68,34 +78,35 @@ func (w *window) remaining() int64 {
 	switch {
 	case w.ended:
 		return int64(w.end - w.pos)
-	case w.input.total > 0:
-		return max(w.input.total-w.offset(), int64(w.end-w.pos))
+	case w.total > 0:
+		return max(w.total-w.offset(), int64(w.end-w.pos))
 	default:
 		return math.MaxInt64
 	}
 }
 
-// fill goes on to the next block. What is left of the one before is put in front
-// of it.
+// fill reads on. What is left unread is moved in front of it.
 func (w *window) fill() {
 	if w.ended {
 		return
 	}
-	next := w.input.next()
-	left := w.buf[w.pos:w.end]
-	w.first = blockStart - len(left)
-	copy(next.buf[w.first:], left)
-	w.input.recycle(w.current)
-	w.current, w.buf = next, next.buf
-	w.pos, w.end, w.base = w.first, next.end, next.offset-blockStart
-	w.ended, w.err = next.last, next.err
-	w.room = w.bound.Room(w.came())
-	w.low = w.end - lookahead
-	if w.ended {
-		w.low = w.end
+	w.first = longestLine - (w.end - w.pos)
+	copy(w.buf[w.first:], w.buf[w.pos:w.end])
+	w.base += int64(w.pos - w.first)
+	w.pos, w.end = w.first, longestLine
+	for w.end < len(w.buf) && !w.ended {
+		n, err := w.reader.Read(w.buf[w.end:])
+		w.end += n
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if w.ended = err != nil; w.ended && !errors.Is(err, io.EOF) {
+			w.err = err
+		}
 	}
-	if w.progress != nil {
-		w.progress(w.came(), w.input.total)
+	w.room = w.bound.Room(w.came())
+	if w.low = w.end - lookahead; w.ended {
+		w.low = w.end
 	}
 }
 
