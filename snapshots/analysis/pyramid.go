@@ -1,6 +1,9 @@
 package analysis
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // pyramid finds the first largest of the values k..m in a time that hardly grows
 // with their number: each level keeps the largest of every sixteen values of the
@@ -36,18 +39,10 @@ func (p *pyramid) build(k int) {
 		k >>= pyramidShift
 		below, above := p.levels[level], p.levels[level+1][:min(k, len(p.levels[level+1]))]
 		for at := len(above) << pyramidShift; at < len(below); at += pyramidFan {
-			above = append(above, largest(below[at:min(at+pyramidFan, len(below))]))
+			above = append(above, slices.Max(below[at:min(at+pyramidFan, len(below))]))
 		}
 		p.levels[level+1] = above
 	}
-}
-
-func largest(values []int64) int64 {
-	best := int64(math.MinInt64)
-	for _, v := range values {
-		best = max(best, v)
-	}
-	return best
 }
 
 // max returns the first index in [from, to) with the largest value, and that
@@ -77,28 +72,4 @@ func (p *pyramid) descend(level, k int, value int64) int {
 		}
 	}
 	return k
-}
-
-// top calls yield with up to n indices in [from, to), largest values first.
-// It looks into a part only when that part's largest value is next.
-func (p *pyramid) top(from, to, n int, yield func(k int, value int64)) {
-	type part struct{ from, to int }
-	if from >= to {
-		return
-	}
-	var heap maxHeap[part]
-	put := func(from, to int) {
-		if from < to {
-			_, v := p.max(from, to)
-			heap.push(v, part{from, to})
-		}
-	}
-	put(from, to)
-	for ; n > 0 && heap.len() > 0; n-- {
-		value, next := heap.pop()
-		k, _ := p.max(next.from, next.to)
-		yield(k, value)
-		put(next.from, k)
-		put(k+1, next.to)
-	}
 }

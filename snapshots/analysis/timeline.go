@@ -207,9 +207,9 @@ func (x *Index) allocationBands(chosen []trace.Allocation) []Band {
 func (x *Index) largestIn(from, to, most int) []trace.Allocation {
 	const candidates = 128
 	found, _ := x.LargestAt(from-1, candidates)
-	x.largestMade(from, to, candidates, func(i int) {
+	for _, i := range x.largestMade(from, to, candidates) {
 		found = append(found, x.life.Allocation(trace.AllocationID(i)))
-	})
+	}
 	area := func(a trace.Allocation) int64 {
 		return a.Size * int64(min(a.Close, to)-max(a.Open, from))
 	}
@@ -219,24 +219,27 @@ func (x *Index) largestIn(from, to, most int) []trace.Allocation {
 	return found
 }
 
-// largestMade calls yield with the n largest alloc events in [from, to), in no
-// order. It opens buckets in the order of their largest event. From a bucket it
-// yields each event that is larger than all events in the unopened buckets.
-func (x *Index) largestMade(from, to, n int, yield func(i int)) {
+// largestMade returns the n largest alloc events in [from, to), out of the n buckets
+// with the largest ones.
+func (x *Index) largestMade(from, to, n int) []int {
 	if from >= to {
-		return
+		return nil
 	}
-	var best maxHeap[int]
 	first, last := from>>bucketShift, (to+bucketSize-1)>>bucketShift
-	x.biggest.top(first, last, n, func(k int, _ int64) {
+	buckets, made := make([]int, last-first), []int(nil)
+	for i := range buckets {
+		buckets[i] = first + i
+	}
+	slices.SortStableFunc(buckets, func(a, b int) int {
+		return cmp.Compare(x.biggest.levels[0][b], x.biggest.levels[0][a])
+	})
+	for _, k := range buckets[:min(n, len(buckets))] {
 		for i := max(from, k<<bucketShift); i < min(to, (k+1)<<bucketShift); i++ {
-			if e := x.events.At(i); e.Kind == trace.Alloc {
-				best.push(e.Size, i)
+			if x.events.At(i).Kind == trace.Alloc {
+				made = append(made, i)
 			}
 		}
-	})
-	for ; n > 0 && best.len() > 0; n-- {
-		_, i := best.pop()
-		yield(i)
 	}
+	slices.SortStableFunc(made, func(a, b int) int { return cmp.Compare(x.events.At(b).Size, x.events.At(a).Size) })
+	return made[:min(n, len(made))]
 }

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // orderedIDs is a set of addresses in ascending order, each with a number: a list
 // of short sorted runs. Every operation costs a binary search and moves at most
 // one run, so that no file can make a replay quadratic.
@@ -29,27 +31,12 @@ func (o *orderedIDs) search(addr uint64) (place, bool) {
 	if all := o.runs[last].addrs; addr > all[len(all)-1] { // usual while a state is read in order
 		return place{last, len(all)}, false
 	}
-	low, high := 0, len(o.first)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if o.first[middle] <= addr {
-			low = middle + 1
-		} else {
-			high = middle
-		}
+	run, first := slices.BinarySearch(o.first, addr)
+	if !first {
+		run = max(run-1, 0)
 	}
-	run := max(low-1, 0)
-	addrs := o.runs[run].addrs
-	low, high = 0, len(addrs)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if addrs[middle] < addr {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return place{run, low}, low < len(addrs) && addrs[low] == addr
+	at, found := slices.BinarySearch(o.runs[run].addrs, addr)
+	return place{run, at}, found
 }
 
 func (o *orderedIDs) get(addr uint64) (int32, bool) {
@@ -75,8 +62,8 @@ func (o *orderedIDs) put(addr uint64, id int32) {
 		p, _ = o.search(addr)
 	}
 	run := &o.runs[p.run]
-	run.addrs = insertAt(run.addrs, p.at, addr)
-	run.ids = insertAt(run.ids, p.at, id)
+	run.addrs = slices.Insert(run.addrs, p.at, addr)
+	run.ids = slices.Insert(run.ids, p.at, id)
 	o.first[p.run] = run.addrs[0]
 	o.count++
 }
@@ -89,12 +76,12 @@ func (o *orderedIDs) remove(addr uint64) (int32, bool) {
 	}
 	run := &o.runs[p.run]
 	id := run.ids[p.at]
-	run.addrs = append(run.addrs[:p.at], run.addrs[p.at+1:]...)
-	run.ids = append(run.ids[:p.at], run.ids[p.at+1:]...)
+	run.addrs = slices.Delete(run.addrs, p.at, p.at+1)
+	run.ids = slices.Delete(run.ids, p.at, p.at+1)
 	o.count--
 	if len(run.addrs) == 0 {
-		o.runs = append(o.runs[:p.run], o.runs[p.run+1:]...)
-		o.first = append(o.first[:p.run], o.first[p.run+1:]...)
+		o.runs = slices.Delete(o.runs, p.run, p.run+1)
+		o.first = slices.Delete(o.first, p.run, p.run+1)
 	} else {
 		o.first[p.run] = run.addrs[0]
 	}
@@ -110,8 +97,8 @@ func (o *orderedIDs) split(i int) {
 		ids:   append(make([]int32, 0, orderedRunLimit), run.ids[half:]...),
 	}
 	run.addrs, run.ids = run.addrs[:half], run.ids[:half]
-	o.runs = insertAt(o.runs, i+1, second)
-	o.first = insertAt(o.first, i+1, second.addrs[0])
+	o.runs = slices.Insert(o.runs, i+1, second)
+	o.first = slices.Insert(o.first, i+1, second.addrs[0])
 }
 
 // floor returns the number of the last address not above addr.
@@ -138,12 +125,4 @@ func (o *orderedIDs) from(addr uint64, yield func(uint64, int32) bool) {
 			}
 		}
 	}
-}
-
-func insertAt[T any](list []T, at int, item T) []T {
-	var zero T
-	list = append(list, zero)
-	copy(list[at+1:], list[at:])
-	list[at] = item
-	return list
 }
