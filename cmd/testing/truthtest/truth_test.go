@@ -129,7 +129,7 @@ func (m *mislabelled) check(t *testing.T) {
 func checkSteps(t *testing.T, a *Answers) {
 	t.Helper()
 	said := a.Report.Steps
-	if said.Count > 0 && said.Count != len(a.Steps) {
+	if said != nil && said.Count > 0 && said.Count != len(a.Steps) {
 		t.Errorf("    there are %d steps, said to be %d from %q: %v, %v", len(a.Steps), said.Count, said.From, a.Steps, said.Peaks)
 	}
 }

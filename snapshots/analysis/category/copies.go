@@ -20,11 +20,8 @@ type size struct {
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
-	if !j.stacked {
-		stay = j.countAlike(sizes)
-	}
 	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
-	copies := commonCopies(sizes, j.partial)
+	copies := commonCopies(sizes)
 	if n := trainedCopies(sizes); !born && n > 1 {
 		for i := range sizes {
 			sizes[i].born = len(sizes[i].held) / n
@@ -54,15 +51,8 @@ const mostStates = 2
 // the number of copies that more of their bytes have than any other, or a few of them
 // beside weights that lie in one buffer. It returns 1 if few agree, because then the
 // backward pass is not whole.
-func commonCopies(sizes []size, partial bool) int {
-	for n := most; n > 1; n-- {
-		if lie := missing(sizes, n); slices.ContainsFunc(sizes, func(s size) bool { return s.born == 0 && len(s.held) == 1 && near(s.bytes, lie) }) {
-			return n // weights lie in one buffer, and have no blocks of their own
-		}
-	}
-	const fewest = 4
+func commonCopies(sizes []size) int {
 	var bytes [most + 1]int64
-	var agree [most + 1]int
 	all := int64(0)
 	for i := range sizes {
 		s := &sizes[i]
@@ -73,36 +63,15 @@ func commonCopies(sizes []size, partial bool) int {
 		all += once
 		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
 			bytes[n] += once
-			agree[n]++
 		}
 	}
 	copies := 1
 	for n := 2; n <= most; n++ {
-		enough := bytes[n]*3 > all && bytes[n] >= bytes[1] || agree[n] >= fewest*max(1, agree[1])
-		if partial {
-			enough = bytes[n]*10 > all*9 // of layers, a part would look like copies
-		}
-		if enough && (copies == 1 || bytes[n] >= bytes[copies]) {
+		if bytes[n]*3 > all && bytes[n] >= bytes[1] && (copies == 1 || bytes[n] >= bytes[copies]) {
 			copies = n
 		}
 	}
 	return copies
-}
-
-// missing returns the bytes of weights of which there is one copy less than of others.
-func missing(sizes []size, copies int) int64 {
-	var bytes int64
-	for i := range sizes {
-		if s := &sizes[i]; len(s.held) == (copies-1)*s.born {
-			bytes += s.bytes * int64(s.born)
-		}
-	}
-	return bytes
-}
-
-// near reports whether bytes are the same but for padding.
-func near(bytes, other int64) bool {
-	return other > 0 && bytes*100 >= other*99 && bytes*99 <= other*100
 }
 
 // trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
@@ -148,11 +117,7 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 	if stay {
 		gradients = 0
 	}
-	states := j.states
-	if states == 0 {
-		states = mostStates
-	}
-	state := max(0, min((copies-1)*s.born-gradients, states*s.born))
+	state := max(0, min((copies-1)*s.born-gradients, mostStates*s.born))
 	weights := len(s.held) - gradients - state
 	if weights < 0 {
 		weights = len(s.held) // fewer copies than of other sizes: something else has this size
@@ -170,44 +135,32 @@ func (j *Judge) judgeSize(s *size, copies int, stay bool) {
 }
 
 // judgeOthers judges what has sizes of which there are no gradients, where others have
-// them. Copies of the weights in another width are the optimizer's, and so is what has as
-// many bytes as its state for weights that lie in one buffer. A part of the model
-// that is not trained has layers that repeat its sizes, and a buffer of weights has all of
-// them that are missing; another single block is data that the program keeps.
+// them. Copies of the weights in another width are the optimizer's. A part of the model
+// that is not trained has layers that repeat its sizes; single blocks are data that the
+// program keeps.
 func (j *Judge) judgeOthers(sizes []size, copies int) {
 	weights, rest := make(multiset), make(multiset)
-	var repeated, all, lacking int64
+	var repeated, all int64
 	for i := range sizes {
 		s := &sizes[i]
-		bytes := int64(len(s.held)) * s.bytes
-		switch {
-		case s.born > 0:
+		rest[s.bytes] = int64(max(0, len(s.held)-copies*s.born))
+		if s.born > 0 {
 			weights[s.bytes] = int64(s.born)
-			more := int64(len(s.held) - copies*s.born)
-			lacking -= s.bytes * min(more, 0)
-			if more > 0 {
-				rest[s.bytes] = more
-			}
-		case !isVector(s):
-			rest[s.bytes] = int64(len(s.held))
-			all += bytes
+		} else if !isVector(s) {
+			all += s.bytes * rest[s.bytes]
 			if len(s.held) >= fewestLayers {
-				repeated += bytes
+				repeated += s.bytes * rest[s.bytes]
 			}
-		default:
-			rest[s.bytes] = int64(len(s.held))
 		}
 	}
-	copied, parts := rest.isCopyOf(weights), near(repeated, lacking)
-	if !copied && !parts && (repeated*2 > all || near(all, missing(sizes, copies))) {
+	rule := heldUnknown
+	if rest.isCopyOf(weights) {
+		rule = heldState
+	} else if repeated*2 > all {
 		return
 	}
 	for i := range sizes {
 		s := &sizes[i]
-		rule := heldUnknown
-		if copied || parts && len(s.held) >= fewestLayers {
-			rule = heldState
-		}
 		if rule == heldState || s.born == 0 && !isVector(s) {
 			for _, k := range s.held[:rest[s.bytes]] {
 				j.held[k] = rule
@@ -233,7 +186,7 @@ func (j *Judge) groupSizes(held []int) []size {
 		s.held = append(s.held, k)
 	}
 	return slices.DeleteFunc(sizes, func(s size) bool {
-		if s.bytes != blasWorkspace && (s.bytes != hopperWorkspace || len(s.held) > mostWorkspaces) {
+		if s.bytes != blasWorkspace {
 			return false
 		}
 		for _, k := range s.held {
@@ -256,44 +209,6 @@ func (j *Judge) countGradients(sizes []size) (stay bool) {
 		sizes[i].born = adding[sizes[i].bytes] + j.gradients[sizes[i].bytes]
 	}
 	return len(j.gradients) > 0
-}
-
-// countAlike counts the gradients of each size where no stack tells them. What is alive
-// at once of the sizes of weights are gradients, or they and as many temporaries of the
-// step. It reports whether that leaves the same number of copies of most.
-func (j *Judge) countAlike(sizes []size) bool {
-	const fewest = 4 // sizes that agree
-	made := make(map[int64][]int)
-	for i := range j.events.Len() {
-		if e := j.events.At(i); e.Kind == trace.Alloc && j.life.Closed(i) != trace.Never {
-			made[e.Size] = append(made[e.Size], i)
-		}
-	}
-	var agree [most + 1]int
-	var bytes [most + 1]int64
-	all := int64(0)
-	for i := range sizes {
-		s := &sizes[i]
-		all += s.bytes * int64(len(s.held))
-		alive, _ := j.mostAlive(made[s.bytes])
-		for n := 2; n <= most; n++ {
-			if held := len(s.held); held == n*alive || n == 3 && 2*held == n*alive {
-				agree[n], bytes[n] = agree[n]+1, bytes[n]+s.bytes*int64(held)
-			}
-		}
-	}
-	for n := most; n > 1; n-- {
-		if agree[n] < fewest || bytes[n]*2 < all {
-			continue
-		}
-		for i := range sizes {
-			if s := &sizes[i]; len(s.held)%n == 0 {
-				s.born = len(s.held) / n
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // mostAlive returns how many of the allocations, in the order of their events, are alive

@@ -111,21 +111,6 @@ func TestAWorkspaceForOneProduct(t *testing.T) {
 	}
 }
 
-// TestManyBlocksOfAWorkspacesSize is about files with stacks of Python only.
-func TestManyBlocksOfAWorkspacesSize(t *testing.T) {
-	for n, want := range map[int]trace.Category{2: trace.Workspace, 3: trace.Activation} {
-		text := calls(1, "loop", false)
-		for k := range n {
-			text += fmt.Sprintf("alloc 0x%d00000000 33554432 stack=forward\nalloc 0x5000 64 stack=forward\nfree_completed 0x5000 64 stack=forward\n", k+1)
-		}
-		text += strings.Repeat("alloc 0x9000 64 stack=empty\nfree_completed 0x9000 64 stack=empty\nalloc 0x6000 64 stack=forward\nfree_completed 0x6000 64 stack=forward\n", 2)
-		j, _ := judged(t, pythonNames+"stack second call layer call main\n", text)
-		if got, rule := j.Of(32, 0); got != want {
-			t.Errorf("%d blocks are %s by %q, want %s", n, got, rule, want)
-		}
-	}
-}
-
 // TestEvidence has, for each kind of evidence, a trace that shows it and one in which it must not
 // be seen. It judges what one event makes.
 func TestEvidence(t *testing.T) {
@@ -165,9 +150,7 @@ func TestEvidence(t *testing.T) {
 		"and so is one in twice the bytes":                           {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 8192, 16384, 1024, 1024), 4, trace.Optimizer},
 		"but not what only has some of the sizes":                    {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 512, 512, 256), 4, trace.OtherCategory},
 		"nor what has all of them and more":                          {moves([]int64{4096, 8192, 512, 512}, nil) + made("copies", 4096, 8192, 512, 512, 100_000), 4, trace.OtherCategory},
-		"what a cut-off backward made long ago is a gradient":        {"alloc 0x1000 512 stack=back\n" + scrap + scrap + scrap, 0, trace.Gradient},
 		"but not what it has just made":                              {scrap + "alloc 0x1000 512 stack=back\n", 2, trace.BackwardTemporary},
-		"what a whole backward made last is a gradient":              {calls(1, "back", false) + scrap + "alloc 0x1000 512 stack=back\n", 34, trace.Gradient},
 		"temporaries of a step in any file are not its state":        {"alloc 0x1000 512 stack=ownupdate\nfree_completed 0x1000 512 stack=ownupdate\n" + later, 0, trace.Optimizer},
 		"what the script copies to the device is input":              {"alloc 0xa000 512 stack=copies\n" + calls(1, "loop", false), 0, trace.Input},
 		"but not if no call of the model follows":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=copies\n" + later, 32, trace.OtherCategory},

@@ -71,14 +71,8 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 	case zeroFreer:
 		return freedByZeroGrad
 	case engineFreer:
-		if int(h.Close) < j.firstBackward && j.firstBackward != trace.Never {
-			return backwardScratch // of the pass before, which is at its end
-		}
 		return heldResult
 	default:
-		if j.stacks[h.Stack].maker == inputMaker {
-			return heldBatch
-		}
 		return heldUnknown
 	}
 }

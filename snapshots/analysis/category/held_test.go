@@ -157,14 +157,6 @@ func TestHeldFromBefore(t *testing.T) {
 			keeps, join(times(3, 4096), times(3, 8192), times(1, 1<<20)),
 			map[trace.Category]int64{trace.Parameter: 12288, trace.Optimizer: 24576, trace.OtherCategory: 1 << 20},
 		},
-		"a buffer with the weights that are missing": {
-			passes(1000, 100_000, 200_000), join(sizes(3, 1000), sizes(2, 100_000, 200_000), sizes(1, 301_000)),
-			map[trace.Category]int64{trace.Parameter: 302_000, trace.Optimizer: 602_000},
-		},
-		"state of weights that lie in a buffer, with their gradients": {
-			passes(1000, 1200, 1400, 1600, 400_000), join(sizes(3, 1000, 1200, 1400, 1600), sizes(1, 400_000), sizes(4, 100_000, 100_400)),
-			map[trace.Category]int64{trace.Parameter: 5200 + 400_000, trace.Optimizer: 10_400 + 801_600},
-		},
 		"of two networks that train in turn": {
 			passes(1000, 1200) + passes(1400, 1600), sizes(3, 1000, 1200, 1400, 1600), map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 10400},
 		},
@@ -179,21 +171,6 @@ func TestHeldFromBefore(t *testing.T) {
 		},
 		"weights that do not pile up": {
 			calls(1, "loop", false) + kept(1, 5000), times(5, 5000), map[trace.Category]int64{trace.Parameter: 25000},
-		},
-		"what the engine frees before there is a backward pass": {
-			"alloc 0x9000 64 stack=forward\nfree_completed 0x1000 4096 stack=back\nalloc 0x8000 64 stack=back\n", nil, map[trace.Category]int64{trace.BackwardTemporary: 4096},
-		},
-		"momentum in a history without stacks": {
-			bare(passes(1000, 1200, 1400, 1600)), sizes(2, 1000, 1200, 1400, 1600),
-			map[trace.Category]int64{trace.Parameter: 5200, trace.Optimizer: 5200},
-		},
-		"Adam's state in one in which gradients have temporaries beside them": {
-			bare(passes(1000, 1000, 1200, 1200, 1400, 1400, 1600, 1600)), join(sizes(3, 1000, 1200, 1400, 1600), times(7, 100)),
-			map[trace.Category]int64{trace.Parameter: 5200 + 700, trace.Optimizer: 10400},
-		},
-		"sizes that the width of the model does not divide, without a history": {
-			"", join(times(12, 1<<20), times(24, 512*4), times(24, 1200*1024)),
-			map[trace.Category]int64{trace.Parameter: 12<<20 + 24*512*4, trace.OtherCategory: 24 * 1200 * 1024},
 		},
 	}
 	for name, test := range tests {
@@ -241,23 +218,5 @@ stack remembered mine wrapper main
 	}
 	if want := (map[trace.Category]int64{trace.Parameter: 3000, trace.Optimizer: 6000}); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// TestTheOptimizersFileSaysHowManyStatesThereAre is about three copies beside fresh gradients.
-func TestTheOptimizersFileSaysHowManyStatesThereAre(t *testing.T) {
-	for file, state := range map[string]int64{"rmsprop": 1, "adam": 2} {
-		frames := strings.NewReplacer("sgd.py", file+".py", "/env/site-packages/transformers/optimization.py", "/home/me/data.py",
-			"/env/site-packages/bitsandbytes/optim/optimizer.py", "/home/me/state.py", "torch::optim::AdamW", "torch::data::AdamW").Replace(own)
-		j, life := judged(t, frames, passes(1000, 1200)+blocks(sizes(3, 1000, 1200)...))
-		got := int64(0)
-		for k := range life.Held {
-			if c, _ := j.Of(trace.HeldID(k), life.Held[k].Note); c == trace.Optimizer {
-				got += life.Held[k].Size
-			}
-		}
-		if want := state * 2200; got != want {
-			t.Errorf("%s keeps %d bytes of state, want %d", file, got, want)
-		}
 	}
 }

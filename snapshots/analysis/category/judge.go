@@ -24,14 +24,11 @@ type Judge struct {
 	flats map[trace.StringID]int32 // by file, the last line that makes a flat buffer
 	// movesGradients has the frames of modules that move gradients after their weights.
 	movesGradients map[trace.FrameID]bool
-	states         int // how many of an optimizer's state are as large as a weight, at most
 
 	rules         []Rule // by event, of the allocation that it made
 	held          []Rule
 	longest       [2]int        // the first and last event of the longest whole backward pass
 	gradients     map[int64]int // by size, how many there are of parameters
-	largest       int64         // of those
-	partial       bool          // they are of a pass of which the end is not seen
 	firstBackward int           // the first event of a backward pass, Never without one
 	last          int           // the last event that allocates: who frees later ends the program
 	blank         bool          // some allocation within the trace has no exact category

@@ -2,7 +2,6 @@ package category
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -42,8 +41,7 @@ func (m multiset) isCopyOf(weights multiset) bool {
 	return false
 }
 
-// findCopies finds the stacks outside of modules that make copies of the weights. What
-// each step makes anew, when none of the copies before is left, are gradients.
+// findCopies finds the stacks outside of modules that make copies of the weights.
 func (p *panel) findCopies() {
 	const fewest = 4
 	var weights []int
@@ -60,39 +58,11 @@ func (p *panel) findCopies() {
 		if len(made) < fewest {
 			continue
 		}
-		for _, at := range p.whenAll(made) {
-			m := p.aliveAt(made, at)
-			if len(m) < 2 || m.count() < fewest || !m.isCopyOf(p.aliveAt(weights, at)) {
-				continue
-			}
-			p.copies[stack] = weightsCopied
-			if n := m.count(); n < len(made) && p.goneBefore(made[:n], made[n]) {
-				p.copies[stack] = gradientCopied
-			}
-			break
+		_, most := p.mostAlive(made)
+		if m := p.aliveAt(made, most); len(m) > 1 && m.count() >= fewest && m.isCopyOf(p.aliveAt(weights, most)) {
+			p.copied[stack] = true
 		}
 	}
-}
-
-// whenAll returns events after which all of what is made in one turn may be there: before
-// the first of it goes, also if each goes when the next turn has made its successor, and
-// when the most are.
-func (p *panel) whenAll(made []int) []int {
-	first := trace.Never
-	for _, i := range made {
-		first = min(first, p.life.Closed(i))
-	}
-	before, _ := slices.BinarySearch(made, first)
-	_, most := p.mostAlive(made)
-	moments := []int{made[before-1], most}
-	if first != trace.Never && before > 1 {
-		moments = append(moments, made[before-2])
-	}
-	return moments
-}
-
-func (p *panel) goneBefore(made []int, event int) bool {
-	return !slices.ContainsFunc(made, func(i int) bool { return p.life.Closed(i) > event })
 }
 
 // aliveAt counts the sizes of those allocations that are alive after an event.
@@ -106,31 +76,18 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 	return m
 }
 
-// findGradients counts the gradients of each size that are alive at once. Those of a last
-// pass of which the end is not seen count if there is no other.
+// findGradients counts the gradients of each size that are alive at once.
 func (p *panel) findGradients() {
-	p.gradients, p.largest, p.left = nil, 0, make(map[int64]int)
-	last := len(p.spans) - 1
-	made, ending := make(map[int64][]int), make(map[int64][]int)
+	p.gradients, p.left = nil, make(map[int64]int)
+	made := make(map[int64][]int)
 	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
-		if m := p.makerOf(e.Stack); m != gradientMaker && (m != backwardMaker || !p.leaves(i, at)) {
-			return
-		}
-		if at == last && !p.whole {
-			ending[e.Size] = append(ending[e.Size], i)
-		} else {
+		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
 			made[e.Size] = append(made[e.Size], i)
 		}
 	})
-	if p.partial = len(made) == 0; p.partial {
-		made = ending
-	}
 	p.gradients = make(map[int64]int)
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)
-		if !p.partial {
-			p.largest = max(p.largest, bytes)
-		}
 	}
 	clear(p.left)
 }
@@ -145,9 +102,6 @@ func (p *panel) leaves(i, at int) bool {
 // before the first backward pass to the end, the earliest in each size that has more
 // gradients than modules have weights. It has to be all of them.
 func (p *panel) findOwn() {
-	if p.partial {
-		return
-	}
 	missing := maps.Clone(p.gradients)
 	var candidates []int
 	for _, i := range p.apart {

@@ -21,7 +21,7 @@ func (j *Judge) judgeAll() {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	p := panel{cut: newCut(j), copies: make(map[trace.StackID]Rule)}
+	p := panel{cut: newCut(j), copied: make(map[trace.StackID]bool)}
 	j.calls = j.calls[:0]
 	for k := range p.spans {
 		j.calls = append(j.calls, p.spans[k].first)
@@ -33,13 +33,11 @@ func (j *Judge) judgeAll() {
 		j.firstBackward = 0 // the trace begins in a pass
 	}
 	p.findReplacements()
-	p.readLastBackward()
 	p.findGradients()
 	p.findOwn()
 	if !j.steps { // else the state is noted
 		p.findCopies()
 	}
-	p.countWorkspaces()
 	p.shared(func() visitor {
 		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
 	})
@@ -67,14 +65,9 @@ func (j *Judge) echoes() bool {
 type panel struct {
 	*cut
 	own      map[int]bool           // by event: it makes a weight that is of no module
-	copies   map[trace.StackID]Rule // of stacks that make what has the sizes of the weights
+	copied   map[trace.StackID]bool // stacks that make what has the sizes of the weights
 	replaces []bool                 // by stack: what outlives the place makes parameters
-	// Of a backward pass that is the last span: the longest life, in events, of what
-	// it made and freed, and whether it came to its end.
-	longestScratch int
-	whole          bool
-	left           map[int64]int // by size, what it made and has not freed so far
-	workspaces     int           // allocations of the size of Hopper's that stay
+	left     map[int64]int          // by size, what a backward pass that is the last span made and has not freed so far
 }
 
 // made judges the allocation of event i, in span at.
@@ -98,20 +91,12 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	case unknownMaker:
 		return p.unknown(i, e, at)
 	case scriptMaker:
-		if p.convertsResult(i, e) {
-			return p.forward(i, at)
-		}
 		if p.crosses(i, at) {
 			return scriptMade
 		}
 		return p.unknown(i, e, at)
 	case inputMaker:
 		return dataLoaded
-	case constructorMaker:
-		if p.isData(e) {
-			return NoRule
-		}
-		return constructorMade
 	default:
 		return p.first(e.Stack)
 	}
@@ -128,26 +113,6 @@ func (p *panel) crosses(i, at int) bool {
 	return p.prepared(i, at) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last)
 }
 
-// convertsResult reports whether a copy is that of a result in another width: the model
-// made one of twice or half the bytes right before.
-func (p *panel) convertsResult(i int, e *trace.Event) bool {
-	const reach = 8
-	for k := i - 1; k >= max(0, i-reach); k-- {
-		before := p.events.At(k)
-		if before.Kind == trace.Alloc && p.life.Closed(k) > i && (before.Size == 2*e.Size || 2*before.Size == e.Size) {
-			m := p.makerOf(before.Stack)
-			return m == forwardMaker || m == operationMaker
-		}
-	}
-	return false
-}
-
-// isData reports whether a constructor makes something that is no weight where others are
-// trained: it has no gradient, and is larger than whatever has one.
-func (p *panel) isData(e *trace.Event) bool {
-	return p.largest > 0 && p.gradients[e.Size] == 0 && e.Size > p.largest
-}
-
 // program judges what a program's own code makes, of which the place says nothing.
 func (p *panel) program(i int, e *trace.Event, at int) Rule {
 	switch m := p.makerOf(e.Stack); {
@@ -161,8 +126,8 @@ func (p *panel) program(i int, e *trace.Event, at int) Rule {
 		return NoRule
 	case p.freer(i) == zeroFreer:
 		return freedByZeroGrad
-	case p.copies[e.Stack] != NoRule:
-		return p.copies[e.Stack]
+	case p.copied[e.Stack]:
+		return weightsCopied
 	case m != constructorMaker && p.spans[at].phase == stepping && p.stacks[e.Stack].noGrad && p.gradients[e.Size] > 0:
 		return p.step(i, e, at)
 	default:
@@ -229,28 +194,10 @@ func (p *panel) inLaterBackward(event, at int) bool {
 func (p *panel) unfinished(i int) Rule {
 	size := p.events.At(i).Size
 	p.left[size]++
-	if p.whole || p.left[size] <= p.gradients[size] || p.longestScratch > 0 && p.events.Len()-i > p.longestScratch {
+	if p.left[size] <= p.gradients[size] {
 		return outlivesBackward
 	}
 	return backwardOpen
-}
-
-// readLastBackward looks at the last span, if it is a backward pass.
-func (p *panel) readLastBackward() {
-	at := len(p.spans) - 1
-	if p.spans[at].phase != backward {
-		return
-	}
-	for i := max(0, int(p.spans[at].first)); i < p.events.Len(); i++ {
-		if p.events.At(i).Kind == trace.Alloc && p.freer(i) == engineFreer {
-			p.longestScratch = max(p.longestScratch, p.life.Closed(i)-i)
-		}
-	}
-	var stay, backed int32
-	for at--; p.spans[at].leads; at-- {
-		stay, backed = stay+p.spans[at].stay, backed+p.spans[at].backed
-	}
-	p.whole = stay > 0 && backed*10 >= stay*9
 }
 
 // step separates state and parameters from temporary memory of the update.

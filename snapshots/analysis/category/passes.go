@@ -222,7 +222,6 @@ func (c *cut) leadToModule() {
 			first, inferred = k+1, false
 			continue
 		case !s.calls:
-			s.graph = s.graph && (s.backed > 0 || !inferred)
 			continue
 		}
 		for at := first; at < k && (s.graph || !inferred); at++ {
@@ -391,17 +390,11 @@ func (c *cut) spanOf(event int) int {
 }
 
 // longestBackward returns the first and last event of the longest backward pass.
-// It prefers passes that other events follow, because they are whole.
 func (c *cut) longestBackward() [2]int {
-	found, whole := [2]int{0, -1}, false
+	found := [2]int{0, -1}
 	for k := range c.spans {
-		s := &c.spans[k]
-		last := k == len(c.spans)-1
-		if s.phase != backward || last && whole {
-			continue
-		}
-		if !last && !whole || int(s.last-s.first) > found[1]-found[0] {
-			found, whole = [2]int{int(s.first), int(s.last)}, !last
+		if s := &c.spans[k]; s.phase == backward && int(s.last-s.first) > found[1]-found[0] {
+			found = [2]int{int(s.first), int(s.last)}
 		}
 	}
 	return found

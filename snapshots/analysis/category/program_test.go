@@ -14,7 +14,6 @@ frame helper "/home/me/train.py" 340 "make"
 frame other "/home/me/train.py" 341 "make"
 frame master "/home/me/train.py" 350 "main"
 frame average "/home/me/train.py" 360 "average"
-frame replay "/home/me/replay.py" 12 "__init__"
 frame decorated "/env/site-packages/torch/utils/_contextlib.py" 116 "decorate_context"
 frame reserve "/home/me/serve.py" 20 "reserve"
 frame zeros "??" 0 "at::_ops::zeros::call(c10::ArrayRef<c10::SymInt>)"
@@ -31,7 +30,6 @@ stack made2 malloc randn other main
 stack mastering malloc copied master main
 stack averaging malloc product average main
 stack averaged average main
-stack replaying malloc zeros replay main
 stack handmade malloc product helper decorated main
 stack reserved malloc zeros reserve main
 stack loaded malloc randn reserve main
@@ -57,26 +55,6 @@ func step(sizes ...int64) string {
 	return text.String()
 }
 
-// remade makes blocks of a stack twice, and frees the first ones before, or each after its successor.
-func remade(stack string, before bool, sizes ...int64) string {
-	var text strings.Builder
-	for k, size := range sizes {
-		fmt.Fprintf(&text, "alloc 0x1%d0000 %d stack=%s\n", k, size, stack)
-	}
-	for k, size := range sizes {
-		if before {
-			fmt.Fprintf(&text, "free_completed 0x1%d0000 %d stack=loop\n", k, size)
-		}
-	}
-	for k, size := range sizes {
-		fmt.Fprintf(&text, "alloc 0x2%d0000 %d stack=%s\n", k, size, stack)
-		if !before {
-			fmt.Fprintf(&text, "free_completed 0x1%d0000 %d stack=loop\n", k, size)
-		}
-	}
-	return text.String()
-}
-
 // TestAProgramsOwn judges what one event makes of what a program keeps without a library.
 func TestAProgramsOwn(t *testing.T) {
 	const (
@@ -91,15 +69,9 @@ func TestAProgramsOwn(t *testing.T) {
 		event  int
 		want   trace.Category
 	}{
-		"weights in a list have gradients":        {made("made1", weights...) + step(weights...) + step(weights...), 0, trace.Parameter},
-		"but not if most gradients have no block": {made("made1", 4096) + step(weights...) + step(weights...), 0, trace.Input},
-		"nor what is made after them":             {made("made1", weights...) + step(weights...) + "alloc 0x900000 8192 stack=made2\n", 13, trace.OtherCategory},
-		"copies that all go before the next are gradients": {
-			moves([]int64{4096, 8192, 512, 512}, nil) + remade("mastering", true, 4096, 8192, 512, 512), 4, trace.Gradient,
-		},
-		"copies of which each goes after the next are state": {
-			moves([]int64{4096, 8192, 512, 512}, nil) + remade("mastering", false, 4096, 8192, 512, 512), 4, trace.Optimizer,
-		},
+		"weights in a list have gradients":          {made("made1", weights...) + step(weights...) + step(weights...), 0, trace.Parameter},
+		"but not if most gradients have no block":   {made("made1", 4096) + step(weights...) + step(weights...), 0, trace.Input},
+		"nor what is made after them":               {made("made1", weights...) + step(weights...) + "alloc 0x900000 8192 stack=made2\n", 13, trace.OtherCategory},
 		"a copy that zero_grad frees is a gradient": {"alloc 0x1000 512 stack=mastering\nfree_completed 0x1000 512 stack=zeroing\n" + model, 0, trace.Gradient},
 		"a weight is replaced on the line that makes the next": {
 			moves([]int64{512}, nil) + "alloc 0x900000 512 stack=averaging\nfree_completed 0x1000 512 stack=averaged\n" + trained, 1, trace.Parameter,
@@ -112,13 +84,8 @@ func TestAProgramsOwn(t *testing.T) {
 			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.OtherCategory,
 		},
 		"nor before any backward pass":                       {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
-		"a memory of experience is no weight":                {"alloc 0x900000 65536 stack=replaying\n" + step(weights...), 0, trace.OtherCategory},
-		"but what has a gradient's size is":                  {"alloc 0x900000 8192 stack=replaying\n" + step(weights...), 0, trace.Parameter},
-		"and so is what a constructor makes without any":     {"alloc 0x900000 65536 stack=replaying\n" + calls(1, "second", true), 0, trace.Parameter},
 		"what is computed before the model's call is input":  {batch + trained, 0, trace.Input},
 		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
-		"a result in another width is as the result":         {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 1024 stack=copies\n", 33, trace.Activation},
-		"but not a copy of anything else":                    {calls(1, "loop", false) + "alloc 0xa000 512 stack=forward\nalloc 0xb000 4096 stack=copies\n", 33, trace.OtherCategory},
 		"what a later backward pass frees has a graph":       {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
 		"but not what the engine frees when a pass has gone": {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
 		"the last pass leaves as many gradients as others":   {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},

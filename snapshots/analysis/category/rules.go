@@ -46,7 +46,6 @@ const (
 	heldGradient
 	optimizerState
 	weightsCopied
-	gradientCopied
 	ownWeight
 	outlivesStep
 	dropsInStep
@@ -100,7 +99,6 @@ var table = [ruleCount]rule{
 	heldGradient:     {trace.Gradient, Counted, "held before, never freed: the copy that backward adds to"},
 	optimizerState:   {trace.Optimizer, Stacked, "optimizer begins its state"},
 	weightsCopied:    {trace.Optimizer, Counted, "made outside of modules, one for each weight"},
-	gradientCopied:   {trace.Gradient, Counted, "made outside of modules in each step, one for each weight"},
 	ownWeight:        {trace.Parameter, Counted, "made outside of modules, one for each gradient"},
 	outlivesStep:     {trace.Optimizer, Lived, "made in the step, outlives it"},
 	dropsInStep:      {trace.Optimizer, Lived, "made and freed in the step"},

@@ -10,31 +10,13 @@ func (j *Judge) judgeShapes(sizes []size) {
 	for i := range sizes {
 		s := &sizes[i]
 		rule := heldUnknown
-		if repeats && isOfWidth(s, sizes) || isVector(s) || isMatrix(s, sizes, 4) || isMatrix(s, sizes, 2) {
+		if repeats || isVector(s) || isMatrix(s, sizes, 4) || isMatrix(s, sizes, 2) {
 			rule = knownShape
 		}
 		for _, k := range s.held {
 			j.held[k] = rule
 		}
 	}
-}
-
-// isOfWidth reports whether a size is that of a vector's elements in many rows, as layers
-// have them, or no vector tells how many elements a layer's width is.
-func isOfWidth(s *size, sizes []size) bool {
-	const rows = 64 // results have as many rows as the batch has words
-	none := true
-	for i := range sizes {
-		v := &sizes[i]
-		if v.dimension(2) == 0 && v.dimension(4) == 0 {
-			continue
-		}
-		none = false
-		if rest := s.bytes / v.bytes; s.bytes%v.bytes == 0 && (rest%rows == 0 || len(s.held) <= 2) {
-			return true
-		}
-	}
-	return none
 }
 
 // repeat reports whether nearly all bytes are in sizes that occur a multiple of some

@@ -1,8 +1,6 @@
 package category
 
 import (
-	"strings"
-
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -104,9 +102,6 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			f := &t.Frames[id]
 			of = traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
 		}
-		if of&updates != 0 {
-			j.readOptimizer(t.String(t.Frames[id].File))
-		}
 		j.traits = append(j.traits, of)
 	}
 	for id := len(j.stacks); id < t.StackCount(); id++ {
@@ -117,19 +112,6 @@ func (j *Judge) readStacks(t *trace.Tables) {
 			j.flats[f.File] = max(j.flats[f.File], f.Line)
 		}
 		j.stacks = append(j.stacks, s)
-	}
-}
-
-// readOptimizer reads from the file of an optimizer's step how many states it keeps for
-// each weight: of several optimizers, the most.
-func (j *Judge) readOptimizer(file string) {
-	file = lines.Slashed(file)
-	switch file[strings.LastIndexByte(file, '/')+1:] {
-	case "optimizer.py": // of all optimizers
-	case "sgd.py", "rmsprop.py", "adagrad.py", "asgd.py", "lion.py":
-		j.states = max(j.states, 1)
-	default:
-		j.states = mostStates
 	}
 }
 

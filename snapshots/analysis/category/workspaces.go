@@ -10,17 +10,6 @@ const (
 	smallWorkspace  = 1 << 20
 )
 
-// mostWorkspaces is how many cuBLAS has: one for each thread that uses it.
-const mostWorkspaces = 2
-
-func (p *panel) countWorkspaces() {
-	for i := 0; !p.native && i < p.events.Len(); i++ {
-		if e := p.events.At(i); e.Kind == trace.Alloc && e.Size == hopperWorkspace && p.life.Closed(i) == trace.Never {
-			p.workspaces++
-		}
-	}
-}
-
 // isWorkspace recognises a library's workspace by its size: a thread makes it at
 // its first matrix product, and it stays.
 func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
@@ -32,14 +21,7 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	default:
 		return false
 	}
-	switch e.Size {
-	case blasWorkspace:
-		return true
-	case hopperWorkspace:
-		return !p.native && at+2 < len(p.spans) && p.workspaces <= mostWorkspaces
-	default:
-		return p.beside(i, blasWorkspace)
-	}
+	return e.Size == blasWorkspace || p.beside(i, blasWorkspace)
 }
 
 // isProductScratch recognises a workspace that a library takes for one product and
