@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -72,18 +73,7 @@ func hold(all []holding, a *trace.Allocation) {
 }
 
 // Holder is one stack and the memory that it holds.
-type Holder struct {
-	Stack trace.StackID // 0 for memory from before recording of unknown origin
-	Bytes int64
-	Count int
-	// The part that was allocated before recording began.
-	Held      int64
-	HeldCount int
-}
-
-// InTrace returns the bytes and the count of the allocations made within the
-// trace.
-func (h *Holder) InTrace() (int64, int) { return h.Bytes - h.Held, h.Count - h.HeldCount }
+type Holder = lines.Holding
 
 // HoldersAt returns the stacks that hold memory right after an event, the largest
 // first. All memory whose allocation was not recorded is one holder without a
@@ -104,7 +94,7 @@ func holdersOf(holdings []holding) []Holder {
 	for i := range holdings {
 		h := &holdings[i]
 		if bytes, count := h.known(); count > 0 {
-			holders = append(holders, Holder{h.stack, bytes, count, h.heldBytes - h.unknown, h.heldCount - h.unknownMany})
+			holders = append(holders, Holder{Stack: h.stack, Bytes: bytes, Count: count, Held: h.heldBytes - h.unknown, HeldCount: h.heldCount - h.unknownMany})
 		}
 		unknown.Bytes += h.unknown
 		unknown.Count += h.unknownMany

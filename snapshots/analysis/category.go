@@ -17,10 +17,11 @@ type Rule struct {
 
 // RuleBytes is how much memory one rule gave to a category.
 type RuleBytes struct {
-	Category trace.Category
-	Rule     category.Rule
-	Bytes    int64
-	Count    int
+	Category trace.Category    `json:"category"`
+	Rule     category.Rule     `json:"rule"`
+	Evidence category.Strength `json:"evidence"`
+	Bytes    int64             `json:"bytes"`
+	Count    int               `json:"count"`
 }
 
 // verdicts returns the judge of categories, up to date.
@@ -142,7 +143,7 @@ func (x *Index) rulesOf(alive []trace.Allocation) []RuleBytes {
 		c, rule := j.Of(a.ID, a.Note)
 		r := found[key{c, rule}]
 		if r == nil {
-			r = &RuleBytes{Category: c, Rule: rule}
+			r = &RuleBytes{Category: c, Rule: rule, Evidence: rule.Strength()}
 			found[key{c, rule}] = r
 		}
 		r.Bytes += a.Size

@@ -36,23 +36,20 @@ type Pin struct {
 
 // Change is one way to have made a failed request fit.
 type Change struct {
-	Text   string
-	Saving int64 // bytes that it gives
-	Basis  Basis
+	Text   string `json:"change"`
+	Saving int64  `json:"saving_bytes"`
+	Basis  Basis  `json:"basis"`
 }
 
 // Basis says how a saving is known.
-type Basis uint8
+type Basis string
 
 // The bases of savings.
 const (
-	Estimated Basis = iota // by a model of what grows with what
-	Counted                // of memory in this trace
-	Replayed               // by an allocator that was given the recorded requests
+	Estimated Basis = "estimated" // by a model of what grows with what
+	Counted   Basis = "counted"   // of memory in this trace
+	Replayed  Basis = "replayed"  // by an allocator that was given the recorded requests
 )
-
-// String returns the basis in a word.
-func (b Basis) String() string { return [...]string{"estimated", "counted", "replayed"}[b] }
 
 // FailureAt accounts for the request that failed at an event of kind OOM.
 func FailureAt(x *Index, event int) *Failure {

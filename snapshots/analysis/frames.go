@@ -20,25 +20,10 @@ func (x *Index) Code() *lines.Code {
 		}
 		c.Read(x.tables)
 		if x.trace.Live == nil { // else names would change while a program is watched
-			c.Help(x.heldByStack(x.Summary().PeakEvent))
+			c.Help(x.HoldersAt(x.Summary().PeakEvent))
 		}
 		return c
 	})
-}
-
-// heldByStack adds up the live memory right after an event without a list of it.
-func (x *Index) heldByStack(at int) []lines.Holding {
-	held := make([]lines.Holding, x.tables.StackCount())
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		a := x.life.Allocation(id)
-		h := &held[max(a.Stack, trace.EmptyStack)]
-		h.Bytes, h.Count = h.Bytes+a.Size, h.Count+1
-		return true
-	})
-	for id := range held {
-		held[id].Stack = trace.StackID(id)
-	}
-	return held
 }
 
 // LinesAt adds up the live memory right after an event by line, function, file or
@@ -49,11 +34,7 @@ func LinesAt(x *Index, at int, by lines.By, libraries bool) *lines.Table {
 
 // LinesOf is LinesAt for holders that the caller already has.
 func LinesOf(x *Index, holders []Holder, by lines.By, libraries bool) *lines.Table {
-	holdings := make([]lines.Holding, len(holders))
-	for i, h := range holders {
-		holdings[i] = lines.Holding{Stack: h.Stack, Bytes: h.Bytes, Count: h.Count}
-	}
-	return x.Code().Table(holdings, by, libraries)
+	return x.Code().Table(holders, by, libraries)
 }
 
 // FrameLabel returns a frame as "file:line function", or only the function if the

@@ -77,38 +77,25 @@ func (x *Index) addOperations(names []string, stacks []trace.StackID, group []in
 	}
 }
 
-// addCallers adds to the names of a group the callers at one depth: the innermost
-// depth that tells the most stacks apart.
+// addCallers adds to the names of a group the nearest callers that differ.
 func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) {
-	callers := make([][]trace.FrameID, len(group))
-	for k, i := range group {
-		callers[k] = x.callers(stacks[i])
-	}
-	depth, most := 0, 1
-	for d := range namedCallers {
-		different := make(map[trace.FrameID]struct{})
-		for k := range group {
-			if d < len(callers[k]) {
-				different[callers[k][d]] = struct{}{}
-			} else {
-				different[0] = struct{}{}
-			}
-		}
-		if len(different) > most {
-			depth, most = d, len(different)
-		}
-	}
-	if most == 1 {
-		return
-	}
 	between := " < "
-	if depth > 0 {
-		between = " < … < "
-	}
-	for k, i := range group {
-		if depth < len(callers[k]) {
-			names[i] += between + x.ShortLabel(callers[k][depth])
+	for depth := range namedCallers {
+		labels, different := make([]string, len(group)), make(map[trace.FrameID]bool)
+		for k, i := range group {
+			frame := trace.FrameID(0)
+			if told := x.callers(stacks[i]); depth < len(told) {
+				frame, labels[k] = told[depth], between+x.ShortLabel(told[depth])
+			}
+			different[frame] = true
 		}
+		if len(different) > 1 {
+			for k, i := range group {
+				names[i] += labels[k]
+			}
+			return
+		}
+		between = " < … < "
 	}
 }
 

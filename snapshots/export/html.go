@@ -177,11 +177,11 @@ func answered(found []report.Finding) (answer report.Finding, others []report.Fi
 
 func wouldFit(o *report.OOM) (changes []string) {
 	for _, c := range o.WouldFit {
-		text := strings.ToUpper(c.Change[:1]) + c.Change[1:]
-		if c.SavingBytes > 0 {
-			text += ": " + quantity.Bytes(c.SavingBytes)
+		text := strings.ToUpper(c.Text[:1]) + c.Text[1:]
+		if c.Saving > 0 {
+			text += ": " + quantity.Bytes(c.Saving)
 		}
-		changes = append(changes, trace.Printable(text+", "+c.Basis))
+		changes = append(changes, trace.Printable(text+", "+string(c.Basis)))
 	}
 	return changes
 }

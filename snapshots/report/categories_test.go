@@ -91,7 +91,7 @@ func mislabelled(t *testing.T, path string, devices map[int]*labelled) float64 {
 	for _, d := range New(onfile.Trace(t, path)).Devices {
 		found[d.Device] = make(map[string]int64)
 		for _, r := range d.RulesAtPeak {
-			found[d.Device][r.Category] += r.Bytes
+			found[d.Device][r.Category.String()] += r.Bytes
 		}
 	}
 	var wrong, peaks int64

@@ -155,7 +155,7 @@ func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
 		}
 	}
 	for _, c := range f.WouldFit {
-		s.WouldFit = append(s.WouldFit, WouldFit{c.Text, c.Saving, c.Basis.String()})
+		s.WouldFit = append(s.WouldFit, WouldFit{c.Text, c.Saving, string(c.Basis)})
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -43,19 +44,19 @@ type Source struct {
 type Device struct {
 	Device int `json:"device"`
 	analysis.Summary
-	PeakStacks            int            `json:"peak_stacks"`
-	PeakLargestStackBytes int64          `json:"peak_largest_stack_bytes"`
-	DistinctStacks        int            `json:"distinct_stacks"`
-	OOM                   []OOM          `json:"oom"`
-	Pools                 []Pool         `json:"pools"`
-	CategoriesAtPeak      Categories     `json:"categories_at_peak"`
-	RulesAtPeak           []CategoryRule `json:"category_rules_at_peak"`
-	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
-	LinesAtPeak           []Line         `json:"lines_at_peak"`
-	Steps                 *Steps         `json:"steps"`          // null where none are known
-	Findings              []Finding      `json:"findings"`       // the most severe first
-	Host                  *Host          `json:"host,omitempty"` // of a program that said what it had of the machine's memory
-	Card                  *Card          `json:"card,omitempty"` // of one that asked the driver who has the device's
+	PeakStacks            int                  `json:"peak_stacks"`
+	PeakLargestStackBytes int64                `json:"peak_largest_stack_bytes"`
+	DistinctStacks        int                  `json:"distinct_stacks"`
+	OOM                   []OOM                `json:"oom"`
+	Pools                 []Pool               `json:"pools"`
+	CategoriesAtPeak      Categories           `json:"categories_at_peak"`
+	RulesAtPeak           []analysis.RuleBytes `json:"category_rules_at_peak"`
+	TopStacksAtPeak       []Stack              `json:"top_stacks_at_peak"`
+	LinesAtPeak           []Line               `json:"lines_at_peak"`
+	Steps                 *Steps               `json:"steps"`          // null where none are known
+	Findings              []Finding            `json:"findings"`       // the most severe first
+	Host                  *Host                `json:"host,omitempty"` // of a program that said what it had of the machine's memory
+	Card                  *Card                `json:"card,omitempty"` // of one that asked the driver who has the device's
 
 	beside  analysis.Beside
 	found   []analysis.Finding
@@ -74,14 +75,7 @@ type OOM struct {
 	// WouldFit lists changes, each of which alone would have made the request fit,
 	// the smallest change first. It is empty for all events but the last, which ended
 	// the job.
-	WouldFit []Change `json:"would_fit"`
-}
-
-// Change is a change that saves memory.
-type Change struct {
-	Change      string `json:"change"`
-	SavingBytes int64  `json:"saving_bytes"`
-	Basis       string `json:"basis"` // estimated, counted or replayed
+	WouldFit []analysis.Change `json:"would_fit"`
 }
 
 // Stack is the memory of one stack.
@@ -128,24 +122,6 @@ func (c *Categories) UnmarshalJSON(text []byte) error {
 		c.Bytes[category] = int64(n)
 	}
 	return nil
-}
-
-// CategoryRule says how much memory got its category by one rule, and the kind of
-// evidence of the rule.
-type CategoryRule struct {
-	Category string `json:"category"`
-	Rule     string `json:"rule"`
-	Evidence string `json:"evidence"` // "noted", "stack", "lifetime", "sizes" or "none"
-	Bytes    int64  `json:"bytes"`
-	Count    int    `json:"count"`
-}
-
-func rulesOf(found []analysis.RuleBytes) []CategoryRule {
-	rules := make([]CategoryRule, 0, len(found))
-	for _, r := range found {
-		rules = append(rules, CategoryRule{r.Category.String(), r.Rule.String(), r.Rule.Strength().String(), r.Bytes, r.Count})
-	}
-	return rules
 }
 
 // reportedStacks is how many stacks a report lists.
@@ -195,7 +171,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rules, Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
 	ooms := x.OOMEvents()
 	for k := range ooms {
@@ -203,7 +179,7 @@ func newDevice(x *analysis.Index) Device {
 	}
 	if last := len(ooms) - 1; last >= 0 {
 		d.failure = analysis.FailureAt(x, d.OOM[last].Event)
-		d.OOM[last].account(d.failure)
+		d.OOM[last].WouldFit = slices.Concat([]analysis.Change{}, d.failure.WouldFit)
 	}
 	d.addPeak(x, holders)
 	return d
@@ -213,7 +189,7 @@ func newDevice(x *analysis.Index) Device {
 const requestedOOMs = 64
 
 func newOOM(x *analysis.Index, o *analysis.OOM, frames bool) OOM {
-	failed := OOM{*o, make([]string, 0), nil, make([]Change, 0)}
+	failed := OOM{*o, make([]string, 0), nil, []analysis.Change{}}
 	if frames {
 		failed.Requester = x.Frames(o.Stack)
 	}
@@ -221,14 +197,6 @@ func newOOM(x *analysis.Index, o *analysis.OOM, frames bool) OOM {
 		failed.ShortBytes = &short
 	}
 	return failed
-}
-
-// account adds what would have made the request fit.
-func (o *OOM) account(f *analysis.Failure) {
-	o.WouldFit = make([]Change, 0, len(f.WouldFit))
-	for _, c := range f.WouldFit {
-		o.WouldFit = append(o.WouldFit, Change{c.Text, c.Saving, c.Basis.String()})
-	}
 }
 
 // Replay finds settings of the allocator under which each device's last failed
@@ -249,7 +217,7 @@ func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 		}
 		if d.failure != nil {
 			d.failure.AddSettings(a.Changes())
-			d.OOM[len(d.OOM)-1].account(d.failure)
+			d.OOM[len(d.OOM)-1].WouldFit = d.failure.WouldFit
 		}
 		d.beside.Replay = a
 		d.tell(x)
@@ -267,10 +235,10 @@ func (d *Device) tell(x *analysis.Index) {
 // allocations within the trace. The list has every stack that is known to have
 // allocated its memory, also before recording.
 func (d *Device) addPeak(x *analysis.Index, holders []analysis.Holder) {
-	for i := range holders {
-		if bytes, count := holders[i].InTrace(); count > 0 {
+	for _, h := range holders {
+		if h.Count > h.HeldCount {
 			d.PeakStacks++
-			d.PeakLargestStackBytes = max(d.PeakLargestStackBytes, bytes)
+			d.PeakLargestStackBytes = max(d.PeakLargestStackBytes, h.Bytes-h.Held)
 		}
 	}
 	d.TopStacksAtPeak = make([]Stack, 0, reportedStacks)

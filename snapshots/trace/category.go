@@ -56,6 +56,9 @@ func (c Category) String() string {
 	return categories[c.known()].name
 }
 
+// MarshalText writes the name.
+func (c Category) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // Purpose returns the name of the category's memory in a row of a table.
 func (c Category) Purpose() string { return categories[c.known()].purpose }
 

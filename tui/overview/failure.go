@@ -161,7 +161,7 @@ func (p *Page) wouldFit(a *account) section {
 		for i, change := range whole.WouldFit {
 			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(change.Saving), screen.Fine)
 			c.Fit(13, 1+i, c.Width()-26, change.Text, screen.Plain)
-			c.Right(0, 1+i, c.Width()-1, change.Basis.String(), screen.Dim)
+			c.Right(0, 1+i, c.Width()-1, string(change.Basis), screen.Dim)
 		}
 	}}
 }

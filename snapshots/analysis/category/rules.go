@@ -19,6 +19,9 @@ func (s Strength) String() string {
 	return [...]string{"none", "sizes", "lifetime", "stack", "noted"}[s]
 }
 
+// MarshalText writes the word.
+func (s Strength) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Rule is the number of a rule.
 type Rule uint8
 
@@ -123,6 +126,9 @@ var table = [ruleCount]rule{
 
 // String describes the rule's evidence in words.
 func (r Rule) String() string { return table[r].name }
+
+// MarshalText writes them.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // Unplaced reports whether neither a stack nor a size says what the allocation is
 // for.

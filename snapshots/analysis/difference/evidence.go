@@ -9,15 +9,13 @@ import (
 
 // placeOf returns where the allocations of a common stack and note are compared.
 func (m *Merged) placeOf(stack trace.StackID, note trace.NoteID) place {
-	cast := m.means[stack]&casting != 0 || isCastRole(m.common.String(m.common.Notes[note].Role))
+	role := m.common.String(m.common.Notes[note].Role)
+	cast := m.means[stack]&casting != 0 || role == "autocast weight" || role == "cast output" // of our own engine
 	if stack <= trace.EmptyStack {
 		return place{held: stack == 0, cast: cast}
 	}
 	return place{line: m.lines[stack], cast: cast}
 }
-
-// isCastRole knows the copies of our own engine's mixed precision by what it notes.
-func isCastRole(role string) bool { return role == "autocast weight" || role == "cast output" }
 
 // typeOf returns the element type of a block, 0 or empty where no writer noted it.
 func (d *Difference) typeOf(b *block) trace.StringID { return d.Merged.common.Notes[b.note].DType }
@@ -33,11 +31,20 @@ const (
 	checkpoint
 )
 
+// tellers are parts of the names of functions that tell the means: of the copies that
+// autocast makes, of the engine that runs a graph backward, and of what our own engine
+// runs again in backward. Copies that gradients go back through are none: the gradient
+// of a parameter is such a copy, and takes the place of another.
+var tellers = [...]string{"autocast::cached_cast", "at::autocast::", "autograd::Engine::", "autograd.(*checkpoint)."}
+
 func meansOf(file, name string) (found means) {
-	for bit, is := range [...]func(file, name string) bool{isCast, isAutocast, isBackward, isCheckpoint} {
-		if is(file, name) {
+	for bit, text := range tellers {
+		if strings.Contains(name, text) {
 			found |= 1 << bit
 		}
+	}
+	if strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py") {
+		found |= checkpoint
 	}
 	return found
 }
@@ -71,21 +78,6 @@ func (d *Difference) meansOf(side int) (found means) {
 		found |= d.Merged.means[d.blocks[side][i].stack]
 	}
 	return found
-}
-
-// isCast knows the copies that autocast makes. Those that gradients go back through are
-// none: the gradient of a parameter is such a copy, and takes the place of another.
-func isCast(_, name string) bool { return strings.Contains(name, "autocast::cached_cast") }
-
-func isAutocast(_, name string) bool { return strings.Contains(name, "at::autocast::") }
-
-// isBackward recognises the engine that runs a graph backward.
-func isBackward(_, name string) bool { return strings.Contains(name, "autograd::Engine::") }
-
-// isCheckpoint knows what runs a part of the program without keeping what it makes, and
-// again in backward: PyTorch's, and our own engine's.
-func isCheckpoint(file, name string) bool {
-	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py") || strings.Contains(name, "autograd.(*checkpoint).")
 }
 
 // lineName names the line that memory is from. The line is 0 if it was not

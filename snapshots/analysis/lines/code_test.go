@@ -142,7 +142,7 @@ alloc 0x1000 100 stack=recursive
 alloc 0x2000 20 stack=head
 alloc 0x3000 3 stack=step
 `)
-	holdings := []lines.Holding{{stacks[0], 100, 1}, {stacks[1], 20, 2}, {stacks[2], 3, 3}, {0, 1000, 4}}
+	holdings := []lines.Holding{{Stack: stacks[0], Bytes: 100, Count: 1}, {Stack: stacks[1], Bytes: 20, Count: 2}, {Stack: stacks[2], Bytes: 3, Count: 3}, {Bytes: 1000, Count: 4}}
 	type row struct {
 		Name                  string
 		Self, Total           int64

@@ -43,6 +43,9 @@ type Holding struct {
 	Stack trace.StackID
 	Bytes int64
 	Count int // allocations
+	// The part that was allocated before recording began.
+	Held      int64
+	HeldCount int
 }
 
 // Row has the memory of one line, function, file or module.
