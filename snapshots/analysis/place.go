@@ -82,7 +82,7 @@ type inferrer struct {
 	at     int
 	asked  *trace.Event       // event at, if it asks to free a block
 	alive  []trace.Allocation // by address, those not yet placed
-	final  []finalBlock       // live blocks of the final state, by address, not yet passed
+	final  []*trace.Block     // live blocks of the final state, by address, not yet passed
 	arena  []MapBlock         // all blocks, with room for the rest: pointers into it stay good
 	out    *Map
 }
@@ -116,23 +116,11 @@ func (x *mapper) newInferrer(out *Map) *inferrer {
 	return f
 }
 
-// finalBlock is a live block of the final state.
-type finalBlock struct {
-	addr  uint64
-	size  int64
-	state trace.BlockState
-}
-
 // finalBlocks returns the live blocks of the final state, by address.
-func (x *mapper) finalBlocks() []finalBlock {
-	return x.blocks.get(x, func([]finalBlock) []finalBlock {
-		var live []finalBlock
-		for i := range x.device.Final.Segments {
-			for b := range x.device.Final.Segments[i].Blocks {
-				if b := &x.device.Final.Segments[i].Blocks[b]; b.State.Live() {
-					live = append(live, finalBlock{b.Addr, b.Size, b.State})
-				}
-			}
+func (x *mapper) finalBlocks() []*trace.Block {
+	return x.blocks.get(x, func([]*trace.Block) (live []*trace.Block) {
+		for _, b := range x.device.Final.Live() {
+			live = append(live, b)
 		}
 		return live
 	})
@@ -225,7 +213,7 @@ func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 	case a.Open >= 0:
 		return false
 	case a.Close == trace.Never:
-		return len(f.final) > 0 && f.final[0].addr == a.Addr && f.final[0].state == trace.PendingFree &&
+		return len(f.final) > 0 && f.final[0].Addr == a.Addr && f.final[0].State == trace.PendingFree &&
 			asked == trace.Never
 	case events.At(a.Close).Kind != trace.FreeCompleted || asked != a.Close:
 		return false
@@ -240,11 +228,11 @@ func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 // state, else by the allocator's rules.
 func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 	if a.Close == trace.Never {
-		for len(f.final) > 0 && f.final[0].addr < a.Addr {
+		for len(f.final) > 0 && f.final[0].Addr < a.Addr {
 			f.final = f.final[1:]
 		}
-		if len(f.final) > 0 && f.final[0].addr == a.Addr {
-			return min(f.final[0].size, room)
+		if len(f.final) > 0 && f.final[0].Addr == a.Addr {
+			return min(f.final[0].Size, room)
 		}
 	}
 	return min(f.sizes.Of(a), room)

@@ -129,24 +129,19 @@ func (r *record) aliveAt(at int) []trace.Allocation {
 // countEvents counts the kinds and stacks of the events that are new since the
 // last call.
 func (r *record) countEvents() {
-	for i := r.counted; i < r.events.Len(); {
-		span := r.events.Span(i)
-		for j := range span {
-			e := &span[j]
-			r.kinds[e.Kind]++
-			r.stacks.add(e.Stack)
-			switch {
-			case e.Kind == trace.Other:
-				r.others[e.Note]++
-			case e.Kind == trace.OOM:
-				r.oomEvents = append(r.oomEvents, int32(i+j))
-			case e.Kind.Segment():
-				r.segmentEvents = append(r.segmentEvents, int32(i+j))
-			case e.Kind >= trace.StepBegin:
-				r.programEvents = append(r.programEvents, int32(i+j))
-			}
+	for i, e := range r.events.Range(r.counted, r.events.Len()) {
+		r.kinds[e.Kind]++
+		r.stacks.add(e.Stack)
+		switch {
+		case e.Kind == trace.Other:
+			r.others[e.Note]++
+		case e.Kind == trace.OOM:
+			r.oomEvents = append(r.oomEvents, int32(i))
+		case e.Kind.Segment():
+			r.segmentEvents = append(r.segmentEvents, int32(i))
+		case e.Kind >= trace.StepBegin:
+			r.programEvents = append(r.programEvents, int32(i))
 		}
-		i += len(span)
 	}
 	r.counted = r.events.Len()
 }

@@ -89,17 +89,10 @@ func (r *reliefs) walk() {
 		r.take(id, r.first<<bucketShift-1)
 		return true
 	})
-	for i := r.from; i < r.to; {
-		span := r.events.Span(i)
-		span = span[:min(len(span), r.to-i)]
-		for j := range span {
-			if e := &span[j]; e.Kind == trace.Alloc {
-				if !r.whole || r.life.Closed(i+j)>>bucketShift > (i+j)>>bucketShift {
-					r.take(trace.AllocationID(i+j), i+j)
-				}
-			}
+	for i, e := range r.events.Range(r.from, r.to) {
+		if e.Kind == trace.Alloc && (!r.whole || r.life.Closed(i)>>bucketShift > i>>bucketShift) {
+			r.take(trace.AllocationID(i), i)
 		}
-		i += len(span)
 	}
 	for k := range r.changes {
 		c := &r.changes[k]

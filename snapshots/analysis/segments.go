@@ -7,7 +7,7 @@ type mapper struct {
 	*record
 	segments lasting[*trace.SegmentHistory]
 	sizes    lasting[*trace.BlockSizes]
-	blocks   lasting[[]finalBlock] // the live ones of the final state
+	blocks   lasting[[]*trace.Block] // the live ones of the final state
 	final    lasting[*Map]
 	live     lasting[[]trace.Allocation] // at the end
 }

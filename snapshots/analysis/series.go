@@ -56,16 +56,13 @@ func (s *series) advance(x *Index) {
 	if s.n == 0 && len(s.sums) == 0 {
 		s.sums = append(s.sums, s.now...)
 	}
-	for s.n < x.events.Len() {
-		span := x.events.Span(s.n)
-		for j := range span {
-			s.step(x, s.now, s.n+j, &span[j])
-			if (s.n+j+1)&(bucketSize-1) == 0 {
-				s.sums = append(s.sums, s.now...)
-			}
+	for i, e := range x.events.Range(s.n, x.events.Len()) {
+		s.step(x, s.now, i, e)
+		if (i+1)&(bucketSize-1) == 0 {
+			s.sums = append(s.sums, s.now...)
 		}
-		s.n += len(span)
 	}
+	s.n = x.events.Len()
 }
 
 // step applies event i to the sums.

@@ -46,21 +46,17 @@ func Shortages(t *trace.Trace) []Shortage {
 // shortageOf returns the shortage of a device. If the time is not known, began is
 // −1, which as an unsigned number is the latest time.
 func shortageOf(d *trace.Device) (s Shortage, some bool) {
-	for i := 0; i < d.Events.Len(); {
-		span := d.Events.Span(i)
-		for j := range span {
-			if span[j].Kind != trace.OOM {
-				continue
-			}
-			if !some {
-				s.Device, s.began = d.ID, span[j].Time
-				if span[j].Absent&trace.NoTime != 0 {
-					s.began = -1
-				}
-			}
-			s.Event, some = i+j, true
+	for i, e := range d.Events.Range(0, d.Events.Len()) {
+		if e.Kind != trace.OOM {
+			continue
 		}
-		i += len(span)
+		if !some {
+			s.Device, s.began = d.ID, e.Time
+			if e.Absent&trace.NoTime != 0 {
+				s.began = -1
+			}
+		}
+		s.Event, some = i, true
 	}
 	return s, some
 }

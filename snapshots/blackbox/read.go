@@ -200,10 +200,8 @@ func totals(d *trace.Device) (requested, reserved int64) {
 	if d == nil {
 		return 0, 0
 	}
-	for i := range d.Final.Segments {
-		for j := range d.Final.Segments[i].Blocks {
-			requested += d.Final.Segments[i].Blocks[j].LiveRequested()
-		}
+	for _, b := range d.Final.Live() {
+		requested += b.LiveRequested()
 	}
 	return requested, d.Final.Reserved()
 }

@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 const (
 	chunkShift = 14
@@ -30,13 +33,7 @@ func (e Events) At(i int) *Event {
 }
 
 // Span returns the events from i up to the end of the chunk of memory that holds
-// event i: at least one event and at most all. Hot loops walk a run span by span:
-//
-//	for i := 0; i < e.Len(); {
-//		span := e.Span(i)
-//		for j := range span { … }
-//		i += len(span)
-//	}
+// event i: at least one event and at most all.
 func (e Events) Span(i int) []Event {
 	if uint(i) >= uint(e.n) {
 		panic("trace: event index out of range")
@@ -44,6 +41,22 @@ func (e Events) Span(i int) []Event {
 	at := int(e.first) + i
 	span := e.chunks[at>>chunkShift][at&chunkMask:]
 	return span[:min(len(span), int(e.n)-i)]
+}
+
+// Range returns the events in [from, to) with their numbers.
+func (e Events) Range(from, to int) iter.Seq2[int, *Event] {
+	return func(yield func(int, *Event) bool) {
+		for i := from; i < to; {
+			span := e.Span(i)
+			span = span[:min(len(span), to-i)]
+			for k := range span {
+				if !yield(i+k, &span[k]) {
+					return
+				}
+			}
+			i += len(span)
+		}
+	}
 }
 
 // Slice returns the events in [from, to).

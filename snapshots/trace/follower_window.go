@@ -94,32 +94,22 @@ type opened struct {
 func (f *Follower) open(t *Trace, device *Device) *opened {
 	w := &opened{f: f, adopt: f.in.Adopt(t.Tables), trace: t, device: device, timed: true}
 	w.keys = make([]uint64, 0, device.Events.Len())
-	w.each(0, func(e *Event) {
+	for _, e := range device.Events.Range(0, device.Events.Len()) {
 		w.keys = append(w.keys, w.adopt.Key(e))
 		w.timed = w.timed && e.Absent&NoTime == 0
 		w.time = e.Time
-	})
+	}
 	w.final = w.adopt.State(device.Final)
 	return w
-}
-
-// each calls do for the window's events from event from on, as the snapshot has
-// them.
-func (w *opened) each(from int, do func(e *Event)) {
-	for i := from; i < w.device.Events.Len(); {
-		span := w.device.Events.Span(i)
-		for j := range span {
-			do(&span[j])
-		}
-		i += len(span)
-	}
 }
 
 // take takes the window's new events, from event from on, and tags the memory
 // that they allocated.
 func (w *opened) take(from int, tags []Tag) {
 	w.events = make([]Event, 0, w.device.Events.Len()-from)
-	w.each(from, func(e *Event) { w.events = append(w.events, w.adopt.Event(e)) })
+	for _, e := range w.device.Events.Range(from, w.device.Events.Len()) {
+		w.events = append(w.events, w.adopt.Event(e))
+	}
 	w.tagEvents(tags)
 }
 
@@ -130,32 +120,21 @@ func (w *opened) before() State {
 	undone, _ := Rewind(w.trace, w.device)
 	base := w.adopt.State(undone)
 	made, freed := make(map[uint64]bool), make(map[uint64]bool)
-	w.each(0, func(e *Event) {
+	for _, e := range w.device.Events.Range(0, w.device.Events.Len()) {
 		switch {
 		case e.Kind == Alloc:
 			made[e.Addr] = true
 		case e.Kind.Closes() && !made[e.Addr]:
 			freed[e.Addr] = true
 		}
-	})
-	eachLive(&base, func(b *Block) {
+	}
+	for _, b := range base.Live() {
 		b.Note = w.f.blockNote(b.Note)
 		if freed[b.Addr] {
 			b.Stack, b.Note = 0, 0
 		}
-	})
-	return base
-}
-
-// eachLive calls do for the live blocks of a state.
-func eachLive(s *State, do func(b *Block)) {
-	for i := range s.Segments {
-		for k := range s.Segments[i].Blocks {
-			if b := &s.Segments[i].Blocks[k]; b.State.Live() {
-				do(b)
-			}
-		}
 	}
+	return base
 }
 
 // join returns the number of the first event in the window that the device has
@@ -186,11 +165,11 @@ func (f *Follower) explained(d *followed, s State) State {
 		}
 		d.memory.learn(g)
 	}
-	eachLive(&s, func(b *Block) {
+	for _, b := range s.Live() {
 		i, ok := d.memory.find(b.Addr)
 		if !ok || !d.memory.links[i].State.Live() || d.memory.links[i].LiveRequested() != b.LiveRequested() {
 			b.Note = f.blockNote(b.Note)
-			return
+			continue
 		}
 		known := &d.memory.links[i]
 		b.Note, known.Size = known.Note, b.Size // so that a size computed by the rules does not make it another allocation
@@ -200,7 +179,7 @@ func (f *Follower) explained(d *followed, s State) State {
 		case known.LiveStack() <= EmptyStack: // the program recorded stacks of live memory only
 			known.Stack = b.LiveStack()
 		}
-	})
+	}
 	return s
 }
 

@@ -93,12 +93,8 @@ func (l *Lifetimes) Begin(base *State) {
 func (l *Lifetimes) Advance(events Events) {
 	from := l.events.Len()
 	l.events = events
-	for i := from; i < events.Len(); {
-		span := events.Span(i)
-		for j := range span {
-			l.step(int32(i+j), &span[j])
-		}
-		i += len(span)
+	for i, e := range events.Range(from, events.Len()) {
+		l.step(int32(i), e)
 	}
 }
 
@@ -224,29 +220,21 @@ func (l *Lifetimes) Hold(found []Held) { l.Held = append(l.Held, found...) }
 // opens them.
 func (l *Lifetimes) unopened(state *State) []Held {
 	live := 0
-	for s := range state.Segments {
-		for b := range state.Segments[s].Blocks {
-			if state.Segments[s].Blocks[b].State.Live() {
-				live++
-			}
-		}
+	for range state.Live() {
+		live++
 	}
 	more := max(0, live-l.open.count) // if all open allocations live on, as they should
 	l.open.reserve(more)
 	found := make([]Held, 0, more)
-	for s := range state.Segments {
-		segment := &state.Segments[s]
-		for b := range segment.Blocks {
-			block := &segment.Blocks[b]
-			if !block.State.Live() || l.open.has(block.Addr) {
-				continue
-			}
-			l.open.put(block.Addr, HeldID(len(l.Held)+len(found)))
-			found = append(found, Held{
-				Addr: block.Addr, Size: block.LiveRequested(), Stack: block.LiveStack(),
-				Note: block.Note, Stream: segment.Stream, Close: Never,
-			})
+	for segment, block := range state.Live() {
+		if l.open.has(block.Addr) {
+			continue
 		}
+		l.open.put(block.Addr, HeldID(len(l.Held)+len(found)))
+		found = append(found, Held{
+			Addr: block.Addr, Size: block.LiveRequested(), Stack: block.LiveStack(),
+			Note: block.Note, Stream: segment.Stream, Close: Never,
+		})
 	}
 	return found
 }

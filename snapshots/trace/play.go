@@ -76,21 +76,17 @@ func (r *rules) play(m *memory, e *Event) string {
 // were made up. replay skips events that contradict the memory. After each other
 // event it calls played, which may be nil.
 func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played func(i int, e *Event)) {
-	for i := from; i < events.Len(); {
-		span := events.Span(i)
-		for j := range span {
-			for len(gaps) > 0 && (gaps[0].Device != int(m.device) || gaps[0].To <= i+j) {
-				gaps = gaps[1:]
-			}
-			play := r.play
-			if len(gaps) > 0 && gaps[0].From <= i+j {
-				play = r.place
-			}
-			if play(m, &span[j]) == "" && played != nil {
-				played(i+j, &span[j])
-			}
+	for i, e := range events.Range(from, events.Len()) {
+		for len(gaps) > 0 && (gaps[0].Device != int(m.device) || gaps[0].To <= i) {
+			gaps = gaps[1:]
 		}
-		i += len(span)
+		play := r.play
+		if len(gaps) > 0 && gaps[0].From <= i {
+			play = r.place
+		}
+		if play(m, e) == "" && played != nil {
+			played(i, e)
+		}
 	}
 }
 

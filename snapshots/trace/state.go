@@ -1,5 +1,7 @@
 package trace
 
+import "iter"
+
 // BlockState says whether a block is in use.
 type BlockState uint8
 
@@ -129,6 +131,19 @@ func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
 // of their addresses.
 type State struct {
 	Segments []Segment
+}
+
+// Live returns the live blocks with their segments, by address.
+func (s *State) Live() iter.Seq2[*Segment, *Block] {
+	return func(yield func(*Segment, *Block) bool) {
+		for i := range s.Segments {
+			for k := range s.Segments[i].Blocks {
+				if b := &s.Segments[i].Blocks[k]; b.State.Live() && !yield(&s.Segments[i], b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Reserved returns the bytes of all segments.

@@ -33,11 +33,11 @@ func (w *opened) tagState(s *State, tags []Tag) {
 			delete(of, e.Addr)
 		}
 	}
-	eachLive(s, func(b *Block) {
+	for _, b := range s.Live() {
 		if note, ok := of[b.Addr]; ok {
 			b.Note = note
 		}
-	})
+	}
 }
 
 // tagEvents tags the new events whose allocations live until the window's end.

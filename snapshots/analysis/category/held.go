@@ -159,16 +159,12 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 
 // tally counts by rule what the trace makes of some sizes.
 func (j *Judge) tally(made map[int64]*[ruleCount]int32) {
-	for i := 0; i < j.events.Len(); {
-		part := j.events.Span(i)
-		for k := range part {
-			if part[k].Kind != trace.Alloc {
-				continue
-			}
-			if counts := made[part[k].Size]; counts != nil {
-				counts[j.rules[i+k]]++
-			}
+	for i, e := range j.events.Range(0, j.events.Len()) {
+		if e.Kind != trace.Alloc {
+			continue
 		}
-		i += len(part)
+		if counts := made[e.Size]; counts != nil {
+			counts[j.rules[i]]++
+		}
 	}
 }

@@ -113,16 +113,14 @@ func (j *Judge) walk() {
 			j.last = k
 		}
 	}
-	for walked := len(j.rules); walked < j.events.Len() && (!j.blank || !j.stacked); {
-		part := j.events.Span(walked)
-		for k := range part {
-			e := &part[k]
-			if e.Kind == trace.Alloc {
-				j.blank = j.blank || !j.noted[e.Note]
-				j.stacked = j.stacked || e.Stack > trace.EmptyStack
-			}
+	for _, e := range j.events.Range(len(j.rules), j.events.Len()) {
+		if j.blank && j.stacked {
+			break
 		}
-		walked += len(part)
+		if e.Kind == trace.Alloc {
+			j.blank = j.blank || !j.noted[e.Note]
+			j.stacked = j.stacked || e.Stack > trace.EmptyStack
+		}
 	}
 	j.rules = append(j.rules, make([]Rule, j.events.Len()-len(j.rules))...)
 	j.silentEngine = j.stacked && !j.native
@@ -130,14 +128,10 @@ func (j *Judge) walk() {
 
 // judgeByStack judges what the events from one on made by its stack alone.
 func (j *Judge) judgeByStack(from int) {
-	for from < len(j.rules) {
-		part := j.events.Span(from)
-		for k := range part {
-			if e := &part[k]; e.Kind == trace.Alloc {
-				j.rules[from+k] = j.first(e.Stack)
-			}
+	for i, e := range j.events.Range(from, len(j.rules)) {
+		if e.Kind == trace.Alloc {
+			j.rules[i] = j.first(e.Stack)
 		}
-		from += len(part)
 	}
 }
 

@@ -56,18 +56,14 @@ type cut struct {
 // newCut walks over the allocations once and cuts them into spans.
 func newCut(j *Judge) *cut {
 	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}}
-	for i := 0; i < j.events.Len(); {
-		part := j.events.Span(i)
-		for k := range part {
-			switch part[k].Kind {
-			case trace.Alloc:
-				c.add(i+k, &part[k])
-			case trace.OOM:
-				c.ooms = append(c.ooms, i+k)
-			default: // no memory is asked for
-			}
+	for i, e := range j.events.Range(0, j.events.Len()) {
+		switch e.Kind {
+		case trace.Alloc:
+			c.add(i, e)
+		case trace.OOM:
+			c.ooms = append(c.ooms, i)
+		default: // no memory is asked for
 		}
-		i += len(part)
 	}
 	c.findGraphs()
 	return c
@@ -334,19 +330,14 @@ func (c *cut) bounds() []int {
 // eachIn calls visit with every allocation in [from, to) and its span.
 func (c *cut) eachIn(from, to int, visit visitor) {
 	at := c.spanOf(from)
-	for i := from; i < to; {
-		part := c.events.Span(i)
-		part = part[:min(len(part), to-i)]
-		for k := range part {
-			if part[k].Kind != trace.Alloc {
-				continue
-			}
-			for at+1 < len(c.spans) && int(c.spans[at+1].first) <= i+k {
-				at++
-			}
-			visit(i+k, &part[k], at)
+	for i, e := range c.events.Range(from, to) {
+		if e.Kind != trace.Alloc {
+			continue
 		}
-		i += len(part)
+		for at+1 < len(c.spans) && int(c.spans[at+1].first) <= i {
+			at++
+		}
+		visit(i, e, at)
 	}
 }
 

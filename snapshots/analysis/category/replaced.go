@@ -20,26 +20,12 @@ func (p *panel) findReplacements() {
 	}
 	for first, more := true, p.built || slices.Contains(p.replaces, true); more; first = false {
 		before := slices.Clone(p.replaces)
-		p.eachClosed(func(i int, e *trace.Event) {
-			if first && p.stacks[e.Stack].maker.builds() || before[e.Stack] {
-				p.succeed(p.life.Closed(i), e.Size, e.Stack)
-			}
-		})
-		more = !slices.Equal(before, p.replaces)
-	}
-}
-
-// eachClosed calls visit with each allocation that was made and freed within the
-// trace.
-func (p *panel) eachClosed(visit func(i int, e *trace.Event)) {
-	for i := 0; i < p.events.Len(); {
-		part := p.events.Span(i)
-		for k := range part {
-			if part[k].Kind == trace.Alloc && p.life.Closed(i+k) != trace.Never {
-				visit(i+k, &part[k])
+		for i, e := range p.events.Range(0, p.events.Len()) {
+			if end := p.life.Closed(i); e.Kind == trace.Alloc && end != trace.Never && (first && p.stacks[e.Stack].maker.builds() || before[e.Stack]) {
+				p.succeed(end, e.Size, e.Stack)
 			}
 		}
-		i += len(part)
+		more = !slices.Equal(before, p.replaces)
 	}
 }
 

@@ -67,12 +67,8 @@ func (m *Merged) judge() {
 // meansOf looks at the stacks of all allocations of a side.
 func (d *Difference) meansOf(side int) (found means) {
 	events := d.Sides[side].Index.Device().Events
-	for i := 0; i < events.Len(); {
-		span := events.Span(i)
-		for j := range span {
-			found |= d.Merged.means[d.Merged.stacks[side][span[j].Stack]]
-		}
-		i += len(span)
+	for _, e := range events.Range(0, events.Len()) {
+		found |= d.Merged.means[d.Merged.stacks[side][e.Stack]]
 	}
 	for i := range d.blocks[side] {
 		found |= d.Merged.means[d.blocks[side][i].stack]

@@ -80,22 +80,17 @@ func newWalk(t Trace) *walk {
 }
 
 func (w *walk) read() {
-	for i := 0; i < w.Events.Len(); {
-		span := w.Events.Span(i)
-		for j := range span {
-			e := &span[j]
-			if e.Stack <= trace.EmptyStack {
-				continue
-			}
-			switch c := &w.calls[e.Stack]; {
-			case e.Kind == trace.Alloc, e.Kind == trace.FreeRequested, e.Kind.Closes():
-				w.event(i+j, c)
-			case e.Kind == trace.OOM && c.role == step:
-				w.event(i+j, c)
-				w.steps[len(w.steps)-1].short = true
-			}
+	for i, e := range w.Events.Range(0, w.Events.Len()) {
+		if e.Stack <= trace.EmptyStack {
+			continue
 		}
-		i += len(span)
+		switch c := &w.calls[e.Stack]; {
+		case e.Kind == trace.Alloc, e.Kind == trace.FreeRequested, e.Kind.Closes():
+			w.event(i, c)
+		case e.Kind == trace.OOM && c.role == step:
+			w.event(i, c)
+			w.steps[len(w.steps)-1].short = true
+		}
 	}
 }
 

@@ -91,20 +91,17 @@ func (h *History) grow(n int) {
 // advance reads the events that came since.
 func (h *History) advance() {
 	events, begins, ends := h.life.Events(), h.steps.Begins, h.steps.Ends
-	for h.n < events.Len() {
-		span := events.Span(h.n)
-		for j := range span {
-			h.step(h.n+j, &span[j])
-			switch {
-			case h.next < len(ends) && h.n+j == int(ends[h.next].Event):
-				h.take(h.n+j, ends[h.next].Number)
-				h.next++
-			case len(h.moments) == 0 && len(begins) > 0 && h.n+j == int(begins[0].Event):
-				h.take(h.n+j, begins[0].Number-1)
-			}
+	for i, e := range events.Range(h.n, events.Len()) {
+		h.step(i, e)
+		switch {
+		case h.next < len(ends) && i == int(ends[h.next].Event):
+			h.take(i, ends[h.next].Number)
+			h.next++
+		case len(h.moments) == 0 && len(begins) > 0 && i == int(begins[0].Event):
+			h.take(i, begins[0].Number-1)
 		}
-		h.n += len(span)
 	}
+	h.n = events.Len()
 }
 
 // step applies event i.

@@ -101,15 +101,13 @@ func (s *Sites) Join(life *trace.Lifetimes) {
 			}
 		}
 	}
-	for events := life.Events(); s.n < events.Len(); {
-		span := events.Span(s.n)
-		if len(s.keepers) > 0 {
-			for j := range span {
-				s.read(life, s.n+j, &span[j])
-			}
+	events := life.Events()
+	if len(s.keepers) > 0 {
+		for i, e := range events.Range(s.n, events.Len()) {
+			s.read(life, i, e)
 		}
-		s.n += len(span)
 	}
+	s.n = events.Len()
 }
 
 // read applies event i.

@@ -70,14 +70,10 @@ func maps(d *trace.Device) bool {
 			return true
 		}
 	}
-	for i := 0; i < d.Events.Len(); {
-		span := d.Events.Span(i)
-		for k := range span {
-			if span[k].Kind == trace.SegmentMap || span[k].Kind == trace.SegmentUnmap {
-				return true
-			}
+	for _, e := range d.Events.Range(0, d.Events.Len()) {
+		if e.Kind == trace.SegmentMap || e.Kind == trace.SegmentUnmap {
+			return true
 		}
-		i += len(span)
 	}
 	return false
 }
