@@ -74,7 +74,8 @@ func recognise(head []byte) (content, *refusal) {
 		return boxContent, nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return gzipContent, nil
-	case zstdMagic(head):
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), // or a skippable frame, which parallel compressors write first
+		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18}):
 		return zstdContent, nil
 	case head[0] == 0x80, bytes.IndexByte([]byte("(}])"), head[0]) >= 0, globalPickle.Match(head):
 		// Protocols 2 and up begin with 0x80; 0 and 1 with a mark or an empty
@@ -90,11 +91,4 @@ func recognise(head []byte) (content, *refusal) {
 		return htmlContent, nil
 	}
 	return unknownContent, nil
-}
-
-// zstdMagic reports whether a zstd frame begins here, or a skippable frame.
-// Parallel compressors write a skippable frame first.
-func zstdMagic(head []byte) bool {
-	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
-		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18})
 }

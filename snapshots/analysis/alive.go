@@ -15,13 +15,6 @@ func (x *Index) AliveAt(at int) []trace.Allocation {
 	return sorted(x.alive(x.clamp(at)), bySize)
 }
 
-// LargestAt returns the first n allocations of AliveAt, and how many AliveAt has
-// in all.
-func (x *Index) LargestAt(at, n int) ([]trace.Allocation, int) {
-	all := x.AliveAt(at)
-	return all[:min(n, len(all))], len(all)
-}
-
 // holding is the memory that one stack holds at some moment.
 type holding struct {
 	stack       trace.StackID

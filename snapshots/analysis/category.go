@@ -99,12 +99,6 @@ func (x *Index) UnseenAt(event int) (bytes int64) {
 	return bytes
 }
 
-// CountCategories is CategoriesAt for a single moment. It does not build the
-// series that makes many moments cheap.
-func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {
-	return CategoriesOf(x.RulesAt(at))
-}
-
 // CategoriesOf adds the bytes of rules up by category.
 func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 	var sums [trace.CategoryCount]int64

@@ -41,7 +41,7 @@ func (f *finder) ended() []Finding {
 // hostSpent reports whether the machine's memory, or that of its control group, was used
 // up when the program was last heard.
 func (f *finder) hostSpent() bool {
-	g := lastGauge(f.index.trace, f.index.hostDevice())
+	g := f.index.trace.LastGauge(f.index.hostDevice())
 	if g == nil || f.index.trace.Live.Ended.Goodbye != "" {
 		return false
 	}
@@ -53,7 +53,7 @@ func (f *finder) hostSpent() bool {
 // or the process's control group if that was nearer to its limit. It is "" when the
 // program did not say.
 func (f *finder) hostAtEnd() string {
-	g := lastGauge(f.index.trace, f.index.hostDevice())
+	g := f.index.trace.LastGauge(f.index.hostDevice())
 	if g == nil || g.Process < 0 {
 		return ""
 	}

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -84,7 +85,7 @@ func (f *finder) heldBefore() {
 // heldWithoutStack says how much memory has no stack in a file without a history,
 // if nothing else says what it is for.
 func (f *finder) heldWithoutStack() {
-	bytes := f.index.CountCategories(f.index.End())[trace.OtherCategory]
+	bytes := CategoriesOf(f.index.RulesAt(f.index.End()))[trace.OtherCategory]
 	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: NoEvent},
@@ -165,22 +166,15 @@ func entries(n int) string {
 
 // hasStacks reports whether any allocation has a stack.
 func (x *Index) hasStacks() bool {
-	if x.stacks.count() > 0 || x.initial+x.nowRequested == 0 && x.kinds[trace.Alloc] == 0 {
-		return true
-	}
-	for i := range x.device.Final.Segments {
-		if x.device.Final.Segments[i].Stack > trace.EmptyStack {
-			return true
-		}
-	}
-	return false
+	return x.stacks.count() > 0 || x.initial+x.nowRequested == 0 && x.kinds[trace.Alloc] == 0 ||
+		slices.ContainsFunc(x.device.Final.Segments, func(s trace.Segment) bool { return s.Stack > trace.EmptyStack })
 }
 
 // inconsistent adds a finding if the events and the final state contradict each
 // other.
 func (f *finder) inconsistent() {
 	x := f.index
-	stray := x.strayBytes()
+	stray := max(0, x.initial+x.nowRequested-x.Summary().Requested) // alive by the events, but not in the final state
 	faults := x.segmentHistory().Faults() + x.life.Reused()
 	if faults == 0 && stray == 0 || x.trace.Info.Truncated {
 		return
@@ -190,12 +184,6 @@ func (f *finder) inconsistent() {
 		Evidence: fmt.Sprintf("The events and the final segments do not fit together (%s live after the last event have no block, %d events contradict the state): "+
 			"the file was trimmed or made by hand, so numbers over time are approximate", quantity.Bytes(stray), faults),
 	})
-}
-
-// strayBytes counts the bytes of allocations that are alive by the events but not
-// in the final state.
-func (x *Index) strayBytes() int64 {
-	return max(0, x.initial+x.nowRequested-x.Summary().Requested)
 }
 
 func (f *finder) waiting() {

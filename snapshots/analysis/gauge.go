@@ -25,7 +25,7 @@ const idleGauge = 2 * time.Second
 // have given. It starts from the last gauge before the event, else from the next
 // one, and returns nil if there is none. The caller owns the result.
 func (x *Index) GaugeAt(event int) *trace.Gauge {
-	last := lastGauge(x.trace, x.device.ID)
+	last := x.trace.LastGauge(x.device.ID)
 	if last == nil {
 		return nil
 	}
@@ -83,17 +83,4 @@ func (x *Index) carried(g trace.Gauge, event int) *trace.Gauge {
 		g.Process = max(0, g.Process+moved)
 	}
 	return &g
-}
-
-// lastGauge returns the last known gauge of a device, nil if there is none.
-func lastGauge(t *trace.Trace, device int) *trace.Gauge {
-	if t.Live == nil {
-		return nil
-	}
-	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {
-		if t.Live.Gauges[i].Device == device {
-			return &t.Live.Gauges[i]
-		}
-	}
-	return nil
 }

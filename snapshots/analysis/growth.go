@@ -123,7 +123,7 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 	for id, n := range grew {
 		stack := trace.StackID(id)
 		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
-		if n < len(moments)-1 || perStep < least || !marked && !x.mayLeak(stack) {
+		if n < len(moments)-1 || perStep < least || !marked && slices.Contains(builtUp, x.verdicts().Stack(stack)) {
 			continue
 		}
 		calls := !marked && x.inCalls(stack, lines, moments)
@@ -147,12 +147,8 @@ func (l sameLine) of(x *Index, stack trace.StackID) trace.StackID {
 	return l[line]
 }
 
-// mayLeak reports whether a stack may leak. It leaves out memory that programs
-// are expected to build up.
-func (x *Index) mayLeak(stack trace.StackID) bool {
-	category := x.verdicts().Stack(stack)
-	return category != trace.Parameter && category != trace.Optimizer
-}
+// builtUp are the categories of memory that programs are expected to build up.
+var builtUp = []trace.Category{trace.Parameter, trace.Optimizer}
 
 // moments returns the events after which memory should be the same again: the
 // ends of the last steps. It leaves out the first step, which fills caches.

@@ -33,7 +33,7 @@ type parts struct {
 }
 
 func newParts(x *Index) *parts {
-	p := &parts{x: x, judge: x.verdicts(), notes: newNoteKinds(x.tables), known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
+	p := &parts{x: x, judge: x.verdicts(), notes: &noteKinds{x.tables, make(map[[2]trace.StringID]trace.NoteID)}, known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
 	p.whole = x.trace.Live == nil && !x.trace.Info.Truncated
 	if p.whole && p.judge.AnyNoted() {
 		p.passes = x.backwardAllocs()
@@ -113,10 +113,6 @@ func (p *parts) stepEnd(event int) int {
 type noteKinds struct {
 	tables *trace.Tables
 	first  map[[2]trace.StringID]trace.NoteID
-}
-
-func newNoteKinds(t *trace.Tables) *noteKinds {
-	return &noteKinds{t, make(map[[2]trace.StringID]trace.NoteID)}
 }
 
 func (a *noteKinds) of(id trace.NoteID) trace.NoteID {

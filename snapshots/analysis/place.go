@@ -2,11 +2,7 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// finalMap is the writer's own state, with the allocation of each block.
-func (x *mapper) finalMap() *Map {
-	return x.final.get(x, func(*Map) *Map { return x.readFinal() })
-}
-
+// readFinal returns the writer's own state, with the allocation of each block.
 func (x *mapper) readFinal() *Map {
 	if x.uncached {
 		return x.sumMap(x.End())

@@ -28,7 +28,7 @@ func TestARetagMovesBytesBetweenCategoriesFromThenOn(t *testing.T) {
 	x := NewIndex(tr, &tr.Devices[0])
 	type moment struct{ workspace, activation int64 }
 	for at, want := range map[int]moment{0: {700, 0}, 1: {730, 0}, 2: {30, 700}, 3: {30, 700}, 4: {30, 700}, 5: {30, 0}} {
-		sums, counted := x.CategoriesAt(at), x.CountCategories(at)
+		sums, counted := x.CategoriesAt(at), CategoriesOf(x.RulesAt(at))
 		if got := (moment{sums[trace.Workspace], sums[trace.Activation]}); got != want {
 			t.Errorf("after event %d: %+v, want %+v", at, got, want)
 		}

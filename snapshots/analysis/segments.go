@@ -94,7 +94,7 @@ type PoolUse struct {
 func (x *mapper) SegmentsAt(at int) *Map {
 	at = x.clamp(at)
 	if at == x.End() {
-		return x.finalMap()
+		return x.final.get(x, func(*Map) *Map { return x.readFinal() })
 	}
 	return x.inferMap(at)
 }

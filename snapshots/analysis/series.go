@@ -47,10 +47,6 @@ func (s *series) band(id trace.AllocationID, note trace.NoteID) int {
 	return c.Place()
 }
 
-// fits reports whether the sums read before are still right. They are not if
-// later events of the file showed more allocations from before the first event.
-func (s *series) fits(x *Index) bool { return s != nil && s.heldN == len(x.life.Held) }
-
 // advance reads the events that came since.
 func (s *series) advance(x *Index) {
 	if s.n == 0 && len(s.sums) == 0 {
@@ -125,7 +121,7 @@ func (x *Index) CategoryPeaks() []int64 {
 func (x *Index) categorySeries() *series {
 	j := x.verdicts()
 	return x.kept.byCategory.get(x, func(s *series) *series {
-		if !s.fits(x) || s.judged != j.Generation() {
+		if s == nil || s.heldN != len(x.life.Held) || s.judged != j.Generation() {
 			return x.newSeries(j)
 		}
 		s.advance(x)

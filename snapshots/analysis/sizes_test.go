@@ -12,8 +12,8 @@ import (
 // trace and are live at its end with the writer's.
 func checkSizes(t *testing.T, x *Index) {
 	t.Helper()
-	for i := range x.finalMap().Segments {
-		for _, b := range x.finalMap().Segments[i].Blocks {
+	for i := range x.SegmentsAt(x.End()).Segments {
+		for _, b := range x.SegmentsAt(x.End()).Segments[i].Blocks {
 			if b.Known && b.Allocation >= 0 {
 				a := x.life.Allocation(b.Allocation)
 				if got := x.blockSizes().Of(&a); got != b.Size {

@@ -206,7 +206,8 @@ func (x *Index) allocationBands(chosen []trace.Allocation) []Band {
 // largestIn returns the allocations worth a band in events [from, to).
 func (x *Index) largestIn(from, to, most int) []trace.Allocation {
 	const candidates = 128
-	found, _ := x.LargestAt(from-1, candidates)
+	found := x.AliveAt(from - 1)
+	found = found[:min(candidates, len(found))]
 	for _, i := range x.largestMade(from, to, candidates) {
 		found = append(found, x.life.Allocation(trace.AllocationID(i)))
 	}

@@ -91,7 +91,7 @@ func TestCategoriesSumToTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
 		t.Helper()
 		for at := -1; at <= x.End(); at++ {
-			series, counted := x.CategoriesAt(at), x.CountCategories(at)
+			series, counted := x.CategoriesAt(at), CategoriesOf(x.RulesAt(at))
 			if series != counted {
 				t.Fatalf("after event %d: the series says %v, a count %v", at, series, counted)
 			}

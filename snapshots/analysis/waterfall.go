@@ -96,13 +96,8 @@ func (x *Index) Crossed(at int) (toHost, fromHost int64) {
 
 // measuredUpTo returns the device's last measured step up to an event, nil for none.
 func (x *Index) measuredUpTo(at int) *trace.Step {
-	number, steps := x.StepAt(x.clamp(at)), x.Trace().Steps
-	for i := len(steps) - 1; i >= 0; i-- {
-		if s := &steps[i]; s.Device == x.Device().ID && s.Number <= number && s.Measured() {
-			return s
-		}
-	}
-	return nil
+	number := x.StepAt(x.clamp(at))
+	return x.trace.LastStepThat(x.device.ID, func(s *trace.Step) bool { return s.Number <= number && s.Measured() })
 }
 
 func hostRows(amounts []trace.Amount) []Row {

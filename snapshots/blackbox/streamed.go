@@ -54,19 +54,8 @@ func ending(t *trace.Trace, d *trace.Device, looked, uncached bool) trace.LastEv
 		last.Looked = last.Time
 	}
 	last.Time = step.Time
-	if counted := lastCounted(t.Steps, d.ID); counted != nil && !(looked && (uncached || counted.Time <= last.Looked)) {
+	if counted := t.LastStepThat(d.ID, func(s *trace.Step) bool { return s.Allocated > 0 }); counted != nil && !(looked && (uncached || counted.Time <= last.Looked)) {
 		last.Requested, last.Reserved = counted.Allocated, counted.Reserved
 	}
 	return last
-}
-
-// lastCounted returns the last step of a device that says how much was in use, nil
-// for none.
-func lastCounted(steps []trace.Step, device int) *trace.Step {
-	for i := len(steps) - 1; i >= 0; i-- {
-		if s := &steps[i]; s.Device == device && s.Allocated > 0 {
-			return s
-		}
-	}
-	return nil
 }

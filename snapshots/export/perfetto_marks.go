@@ -58,7 +58,7 @@ func fits(open *[]int64, s slice) bool {
 func (p *perfetto) slices() []slice {
 	var all []slice
 	add := func(name string, start, end int64) {
-		all = append(all, slice{label(cutName(name)), start, max(start, end)})
+		all = append(all, slice{label(trace.Shorten(name, 200)), start, max(start, end)})
 	}
 	for _, m := range p.index.Marks() {
 		start, end := m.Start-p.base, m.End-p.base
@@ -85,9 +85,6 @@ func (p *perfetto) slices() []slice {
 	})
 	return all
 }
-
-// cutName shortens a name, because every slice repeats its name.
-func cutName(name string) string { return trace.Shorten(name, 200) }
 
 // engineSteps are the steps that are events and not annotations.
 func (p *perfetto) engineSteps() []analysis.Step {

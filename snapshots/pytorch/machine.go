@@ -62,7 +62,7 @@ type machine struct {
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
 	m := &machine{
 		window: newWindow(ctx, r, o), protocol: -1, pendingRun: -1, dictStart: -1,
-		lists: noLists(), dicts: make([]dict, 1),
+		lists: table[list]{chunks: [][]list{make([]list, 1, tableChunk)}}, dicts: make([]dict, 1),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
 	internNames(m.in)
@@ -300,9 +300,6 @@ func (m *machine) extend(slot *value, items []value) error {
 
 // batch is how many items Python's pickler puts into a container at once.
 const batch = 1000
-
-// noLists returns a table with list 0, which stands for none.
-func noLists() table[list] { return table[list]{chunks: [][]list{make([]list, 1, tableChunk)}} }
 
 // newList returns the number of an empty list.
 func (m *machine) newList() (uint32, error) { return m.lists.add(m, list{}, scratch) }

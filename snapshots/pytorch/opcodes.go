@@ -231,7 +231,8 @@ func (m *machine) tupleOf(items []value) error {
 	if len(items) == 0 {
 		return m.push(value{tag: tagTuple})
 	}
-	if m.restores() { // around every list and dict, so no tuple is made
+	if top := len(m.stack) - 1; top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == pickle.Reduce {
+		// restore_type_tag, around every list and dict: no tuple is made
 		m.pos++
 		m.stack[len(m.stack)-1] = items[0]
 		return nil

@@ -276,13 +276,6 @@ func (m *machine) global() error {
 	return m.corrupt("the file refers to the Python object %.*q, which pickle would import; a snapshot refers to none", longest, string(module)+"."+string(function))
 }
 
-// restores reports whether restore_type_tag is on top of the stack and REDUCE
-// comes next.
-func (m *machine) restores() bool {
-	top := len(m.stack) - 1
-	return top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == pickle.Reduce
-}
-
 // reduce applies restore_type_tag, and no other function.
 func (m *machine) reduce() error {
 	if err := m.need(2); err != nil {

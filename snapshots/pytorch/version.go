@@ -26,9 +26,9 @@ func (m *machine) writer() string {
 func (m *machine) versions() string {
 	c := &m.snapshot
 	switch {
-	case c.entryKeys&(1<<nameInternalMetadata) != 0, m.setsReserve():
+	case c.entryKeys&(1<<nameInternalMetadata) != 0, m.inSettings(1, func(s string) bool { return strings.Contains(s, "expandable_segments_reserve") }):
 		return "PyTorch 2.15 or later"
-	case m.hasKind(trace.Annotate), c.found&(1<<nameHostSegments|1<<nameHostTraces) != 0:
+	case m.kinds&(1<<trace.Annotate) != 0, c.found&(1<<nameHostSegments|1<<nameHostTraces) != 0:
 		return "PyTorch 2.14, 2.15 or later"
 	case m.hasSettingText("max_round_threshold"):
 		return "PyTorch 2.13"
@@ -71,17 +71,10 @@ func (m *machine) orLater() string {
 	return " or later"
 }
 
-func (m *machine) hasKind(k trace.Kind) bool { return m.kinds&(1<<k) != 0 }
-
 func (m *machine) hasSetting(k name) bool { return m.hasSettingText(names[k]) }
 
 func (m *machine) hasSettingText(key string) bool {
 	return m.inSettings(0, func(s string) bool { return s == key })
-}
-
-// setsReserve reports whether the program set the reserve of expandable segments.
-func (m *machine) setsReserve() bool {
-	return m.inSettings(1, func(s string) bool { return strings.Contains(s, "expandable_segments_reserve") })
 }
 
 // inSettings reports whether one of the settings' keys (0) or values (1) is such a

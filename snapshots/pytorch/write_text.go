@@ -24,7 +24,7 @@ func pythonText(s string) string {
 		r, n := utf8.DecodeRuneInString(s)
 		switch {
 		case r != utf8.RuneError || n > 1:
-		case surrogate(s):
+		case len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80: // a surrogate, U+D800 to U+DFFF
 			n = 3
 		default:
 			b.Write([]byte{0xed, 0xb0 | s[0]>>6, 0x80 | s[0]&0x3f})
@@ -35,10 +35,4 @@ func pythonText(s string) string {
 		s = s[n:]
 	}
 	return b.String()
-}
-
-// surrogate reports whether s begins with a surrogate, U+D800 to U+DFFF in three
-// bytes.
-func surrogate(s string) bool {
-	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
 }

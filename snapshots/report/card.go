@@ -38,10 +38,7 @@ func newCard(x *analysis.Index) *Card {
 	if gauge == nil {
 		return nil
 	}
-	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, Asleep: append([]card.Row{}, l.Slept...), Cache: l.Cache, whole: l}
-	if l.Total >= 0 {
-		c.TotalBytes = &l.Total
-	}
+	c := &Card{TimeUS: gauge.Time, Bytes: l.Bytes, Unified: l.Unified, Ledger: l.Rows, AsleepBytes: l.Asleep, Asleep: append([]card.Row{}, l.Slept...), Cache: l.Cache, TotalBytes: orNull(l.Total), whole: l}
 	if share, _, known := l.Share(); known {
 		most := float64(share) / 100
 		c.ShareMost = &most

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -58,10 +57,8 @@ func (r *Live) addStep(last *trace.Step) {
 // the known events, nil if none is known.
 func highest(x *analysis.Index) *Highest {
 	steps := x.Trace().Steps
-	for i := range slices.Backward(steps) {
-		if s := &steps[i]; s.Device == x.Device().ID && s.HighestAllocated > 0 {
-			return &Highest{s.HighestAllocated, s.HighestReserved, "program"}
-		}
+	if s := x.Trace().LastStepThat(x.Device().ID, func(s *trace.Step) bool { return s.HighestAllocated > 0 }); s != nil {
+		return &Highest{s.HighestAllocated, s.HighestReserved, "program"}
 	}
 	s := x.Summary()
 	h := &Highest{x.SegmentsAt(s.PeakEvent).Allocated, s.PeakReserved, "watched"}
@@ -117,15 +114,17 @@ func liveGauges(g *trace.Gauge) *Gauges {
 	if g == nil {
 		return nil
 	}
-	known := func(v int64) *int64 {
-		if v < 0 {
-			return nil
-		}
-		return &v
-	}
 	return &Gauges{
-		DeviceTotalBytes: known(g.Total), DeviceUsedBytes: known(g.Used), ProcessBytes: known(g.Process),
-		OtherBytes: known(g.Others), UtilisationPercent: known(g.Utilisation),
-		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),
+		DeviceTotalBytes: orNull(g.Total), DeviceUsedBytes: orNull(g.Used), ProcessBytes: orNull(g.Process),
+		OtherBytes: orNull(g.Others), UtilisationPercent: orNull(g.Utilisation),
+		TemperatureCelsius: orNull(g.Temperature), PowerMilliwatts: orNull(g.Power),
 	}
+}
+
+// orNull returns nil for a value below 0, which stands for one that is not known.
+func orNull(v int64) *int64 {
+	if v < 0 {
+		return nil
+	}
+	return &v
 }

@@ -145,10 +145,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 }
 
 func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
-	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0)}
-	if f.Short >= 0 {
-		s.Short = &f.Short
-	}
+	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Short: orNull(f.Short), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0)}
 	for _, row := range f.Lines.Rows {
 		if row.Self > 0 && len(s.Holders) < reportedStacks {
 			s.Holders = append(s.Holders, Holding{row.Name, row.Self, row.SelfCount})

@@ -189,12 +189,9 @@ func newDevice(x *analysis.Index) Device {
 const requestedOOMs = 64
 
 func newOOM(x *analysis.Index, o *analysis.OOM, frames bool) OOM {
-	failed := OOM{*o, make([]string, 0), nil, []analysis.Change{}}
+	failed := OOM{*o, make([]string, 0), orNull(x.Short(o)), []analysis.Change{}}
 	if frames {
 		failed.Requester = x.Frames(o.Stack)
-	}
-	if short := x.Short(o); short >= 0 {
-		failed.ShortBytes = &short
 	}
 	return failed
 }

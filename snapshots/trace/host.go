@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // Host is what a program and its workers had of the machine's memory at one moment,
 // in bytes, as the kernel counts it. A number is 0 if the program does not know it.
 // Package analysis/host makes rows of it that add up.
@@ -144,14 +146,19 @@ func (g *Gauge) Nearest() (nearest Limit, known bool) {
 // LastOfHost returns the last gauge of the machine's memory, nil if there is none: that
 // of the host, else that of a program that computes on a processor.
 func (t *Trace) LastOfHost() *Gauge {
-	if t.Live == nil {
-		return nil
-	}
 	device := HostDevice
 	if NewGeometry(t.Settings).Uncached && len(t.Devices) > 0 {
 		device = t.Devices[0].ID
 	}
-	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {
+	return t.LastGauge(device)
+}
+
+// LastGauge returns the last known gauge of a device, nil if there is none.
+func (t *Trace) LastGauge(device int) *Gauge {
+	if t.Live == nil {
+		return nil
+	}
+	for i := range slices.Backward(t.Live.Gauges) {
 		if t.Live.Gauges[i].Device == device {
 			return &t.Live.Gauges[i]
 		}

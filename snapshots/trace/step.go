@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // Step is a program's report of a training step, made when the step ended. Steps
 // share their slices, which must not be changed. The JSON names, here and below,
 // are those of the probe's protocol.
@@ -47,19 +49,18 @@ func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
 
 // LastStep returns the last step of a device, nil if there is none.
 func (t *Trace) LastStep(device int) *Step {
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		if s := &t.Steps[i]; s.Device == device {
-			return s
-		}
-	}
-	return nil
+	return t.LastStepThat(device, func(*Step) bool { return true })
 }
 
 // LastMeasured returns the last step of a device in which the program measured
 // its memory, nil if there is none.
-func (t *Trace) LastMeasured(device int) *Step {
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		if s := &t.Steps[i]; s.Device == device && s.Measured() {
+func (t *Trace) LastMeasured(device int) *Step { return t.LastStepThat(device, (*Step).Measured) }
+
+// LastStepThat returns the last step of a device of which something holds, nil if
+// there is none.
+func (t *Trace) LastStepThat(device int, holds func(*Step) bool) *Step {
+	for i := range slices.Backward(t.Steps) {
+		if s := &t.Steps[i]; s.Device == device && holds(s) {
 			return s
 		}
 	}

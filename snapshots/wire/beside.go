@@ -56,7 +56,7 @@ func (s *Stream) Translate(events []trace.Event) (unwritten int) {
 		e := &events[i]
 		var stack, note, stream bool
 		if e.Stack, stack = named(&ids.stacks, uint64(e.Stack)); !stack {
-			e.Stack = s.unwrittenStack()
+			e.Stack = s.in.Stack([]trace.FrameID{s.in.Frame(trace.Frame{Name: s.in.String(Unwritten)})})
 		}
 		if e.Note, note = named(&ids.notes, uint64(e.Note)); !note {
 			e.Note = s.in.Note(trace.Note{UserMetadata: s.in.String(Unwritten)})
@@ -78,10 +78,6 @@ func named[ID any](t *column[ID], n uint64) (id ID, came bool) {
 		return t.rest, true
 	}
 	return t.ids[n], true
-}
-
-func (s *Stream) unwrittenStack() trace.StackID {
-	return s.in.Stack([]trace.FrameID{s.in.Frame(trace.Frame{Name: s.in.String(Unwritten)})})
 }
 
 // Append adds events, which refer to the stream's tables, to those of a device.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func (d *Decoder) message(f *Frame) error {
 	if len(d.payload) > jsonLimit {
 		return &ruleError{"M2", fmt.Sprintf("it has %d bytes, more than %d", len(d.payload), jsonLimit)}
 	}
-	if messageMemory(d.payload) > d.limits.Message {
+	braces, commas := bytes.Count(d.payload, []byte{'{'}), bytes.Count(d.payload, []byte{','})
+	if int64(braceBytes*braces+commaBytes*commas+2*len(d.payload)) > d.limits.Message { // at most, when it is decoded
 		return tooMuch("what it says takes more than %d bytes", d.limits.Message)
 	}
 	d.hello = true

@@ -9,12 +9,6 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// stepsMemory returns a bound on the memory of a frame with that many steps: an
-// entry of a list is at least two bytes, and 32 in memory.
-func stepsMemory(steps int, payload []byte) int64 {
-	return int64(steps)*stepBytes + 16*int64(len(payload))
-}
-
 // steps reads a frame of steps. Its layout is in "Steps in batches" in
 // encode_steps.go.
 func (d *Decoder) steps(f *Frame, c *cursor) error {
@@ -23,7 +17,7 @@ func (d *Decoder) steps(f *Frame, c *cursor) error {
 	if n > stepsInFrame || size > stepsLimit {
 		return &ruleError{"K2", fmt.Sprintf("%d steps of %d bytes in one frame, more than %d or %d", n, size, stepsInFrame, stepsLimit)}
 	}
-	if stepsMemory(n, d.payload) > d.limits.Message {
+	if int64(n)*stepBytes+16*int64(len(d.payload)) > d.limits.Message { // an entry of a list is at least two bytes, and 32 in memory
 		return tooMuch("its steps take more than %d bytes", d.limits.Message)
 	}
 	f.Steps = d.batch[:0]

@@ -13,8 +13,6 @@ type Options struct {
 	// Bound bounds the memory of the process; the zero value is DefaultBound.
 	// Reading drops the oldest data beyond it, see "What a stream may take".
 	Bound trace.Bound
-	// Progress gets how many bytes of Total were read; nil for none.
-	Progress trace.Progress
 	// Total is the recording's size if it is known. Reading ends after the frame
 	// that reaches it, although the recording may have grown since.
 	Total int64
@@ -34,7 +32,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	if o.Bound == (trace.Bound{}) {
 		o.Bound = DefaultBound
 	}
-	w := &watched{ctx: ctx, r: r, o: &o}
+	w := &watched{ctx: ctx, r: r}
 	s := NewStream(w, StreamOptions{Kind: "recording", Memory: max(1, o.Bound.Room(0))})
 	var corrupt *CorruptError
 	for {
@@ -95,7 +93,6 @@ func (s *Stream) early(notice string) *trace.Trace {
 type watched struct {
 	ctx  context.Context
 	r    io.Reader
-	o    *Options
 	read int64
 }
 
@@ -105,8 +102,5 @@ func (w *watched) Read(p []byte) (int, error) {
 	}
 	n, err := w.r.Read(p)
 	w.read += int64(n)
-	if w.o.Progress != nil {
-		w.o.Progress(w.read, w.o.Total)
-	}
 	return n, err
 }

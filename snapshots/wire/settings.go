@@ -27,59 +27,49 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 }
 
 func appendSettings(to []byte, settings []trace.Setting, depth int) ([]byte, error) {
-	if depth > settingsDepth {
-		return nil, fmt.Errorf("settings nested more than %d deep", settingsDepth)
-	}
-	to = append(to, '{')
-	for i, s := range settings {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		key, err := json.Marshal(s.Key)
+	return appendList(to, "{}", len(settings), depth, func(to []byte, i int) ([]byte, error) {
+		key, err := json.Marshal(settings[i].Key)
 		if err != nil {
 			return nil, err
 		}
-		to = append(append(to, key...), ':')
-		if to, err = appendValue(to, s.Value, depth+1); err != nil {
-			return nil, fmt.Errorf("setting %q: %w", s.Key, err)
+		if to, err = appendValue(append(append(to, key...), ':'), settings[i].Value, depth+1); err != nil {
+			return nil, fmt.Errorf("setting %q: %w", settings[i].Key, err)
 		}
-	}
-	return append(to, '}'), nil
+		return to, nil
+	})
 }
 
 func appendValue(to []byte, value any, depth int) ([]byte, error) {
 	switch v := value.(type) {
-	case nil, bool, string:
+	case nil, bool, string, int64:
 		text, err := json.Marshal(v)
 		return append(to, text...), err
-	case int64:
-		return strconv.AppendInt(to, v, 10), nil
 	case float64:
 		return appendFloat(to, v), nil
 	case []trace.Setting:
 		return appendSettings(to, v, depth)
 	case []any:
-		return appendItems(to, v, depth)
+		return appendList(to, "[]", len(v), depth, func(to []byte, i int) ([]byte, error) { return appendValue(to, v[i], depth+1) })
 	default:
 		return nil, fmt.Errorf("a value of type %T", value)
 	}
 }
 
-func appendItems(to []byte, items []any, depth int) ([]byte, error) {
+// appendList writes n items between two brackets.
+func appendList(to []byte, brackets string, n, depth int, item func(to []byte, i int) ([]byte, error)) (_ []byte, err error) {
 	if depth > settingsDepth {
 		return nil, fmt.Errorf("settings nested more than %d deep", settingsDepth)
 	}
-	to = append(to, '[')
-	for i, item := range items {
+	to = append(to, brackets[0])
+	for i := range n {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		var err error
-		if to, err = appendValue(to, item, depth+1); err != nil {
+		if to, err = item(to, i); err != nil {
 			return nil, err
 		}
 	}
-	return append(to, ']'), nil
+	return append(to, brackets[1]), nil
 }
 
 // appendFloat writes f so that it differs from a whole number. JSON has no

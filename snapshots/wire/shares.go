@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"bytes"
-
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -62,12 +60,6 @@ const (
 	braceBytes = 512
 	commaBytes = 64
 )
-
-// messageMemory returns a bound on the memory of a decoded text of JSON.
-func messageMemory(text []byte) int64 {
-	braces, commas := bytes.Count(text, []byte{'{'}), bytes.Count(text, []byte{','})
-	return int64(braceBytes*braces + commaBytes*commas + 2*len(text))
-}
 
 // fit sets the memory bound of the stream, which may grow. The data of one moment
 // must fit into it, and also the next state; else the error is a *[CorruptError]

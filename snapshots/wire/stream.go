@@ -87,14 +87,8 @@ func (s *Stream) Hello() *Hello { return s.hello }
 // Ended returns whether the stream said goodbye, and why.
 func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.ended }
 
-// Checksum returns the checksum of its frames, from the last header.
-func (s *Stream) Checksum() Checksum { return s.decoder.sum }
-
 // Counters returns the newest counters.
 func (s *Stream) Counters() Counters { return s.counters }
-
-// Buffered returns how many bytes Advance can read without waiting.
-func (s *Stream) Buffered() int { return s.decoder.Buffered() }
 
 // Disconnect notes that the connection is lost, and why, until a Resume is
 // greeted.

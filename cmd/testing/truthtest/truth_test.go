@@ -174,20 +174,20 @@ func checkFits(t *testing.T, runner *Runner, program string, told *Told, a *Answ
 		t.Fatalf("    memory was enough: %v; %d requests ran out of memory", *told.Fits, len(a.Report.OOM))
 	}
 	for _, would := range a.Report.OOM[0].WouldFit {
-		change := changes[would.Change]
+		change := changes[would.Text]
 		var percent int
-		if n, _ := fmt.Sscanf(would.Change, "a batch %d%% smaller", &percent); n == 1 {
+		if n, _ := fmt.Sscanf(would.Text, "a batch %d%% smaller", &percent); n == 1 {
 			change = fmt.Sprintf("batch=%d", percent)
 		}
 		if change == "" {
-			t.Logf("    would fit with %s", would.Change)
+			t.Logf("    would fit with %s", would.Text)
 			continue
 		}
 		_, changed := runChanged(t, runner, program, change)
 		if *changed.Fits {
-			t.Logf("    would fit with %s: right", would.Change)
+			t.Logf("    would fit with %s: right", would.Text)
 		} else {
-			t.Errorf("    would fit with %s: WRONG, memory runs out", would.Change)
+			t.Errorf("    would fit with %s: WRONG, memory runs out", would.Text)
 		}
 	}
 }

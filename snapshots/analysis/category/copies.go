@@ -28,7 +28,7 @@ func (j *Judge) judgeCopies(held []int) {
 		}
 		copies, stay, born = n, n < most, true
 	}
-	if !born && (!j.history() || !j.stacked) {
+	if !born && (j.events.Len() <= 1 || !j.stacked) {
 		j.judgeShapes(sizes)
 		return
 	}
@@ -230,6 +230,3 @@ func (j *Judge) mostAlive(made []int) (count, at int) {
 	}
 	return count, at
 }
-
-// history reports whether the trace says how memory came to be.
-func (j *Judge) history() bool { return j.events.Len() > 1 }

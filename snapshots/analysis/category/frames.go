@@ -62,8 +62,9 @@ func traitsOf(file, name string) trait {
 	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
 	add(isGather(file, name), gathers)
 	add(isCache(base, name), caches)
-	add(isOptimizerFile(file, base) && isBeginning(name) || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), begins)
-	add(isOptimizerFile(file, base) || isStepWrapper(file, name), updates)
+	beginning := name == "__init__" || name == "init_group" || strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
+	add(isOptimizerFile(file, base) && beginning || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), begins)
+	add(isOptimizerFile(file, base) || name == "wrapper" && strings.HasSuffix(file, "torch/optim/optimizer.py"), updates) // PyTorch puts it around every step
 	add(name == "closure", closes)
 	add(strings.HasSuffix(file, "/torch/autograd/function.py") && strings.HasPrefix(name, "apply"), nodes)
 	add(isBackward(file, name), backs)
@@ -92,7 +93,7 @@ func isOptimizerFile(file, base string) bool {
 	if lines.ContainsAny(base, "optim") || lines.ContainsAny(file, "/torch/optim/", "/bitsandbytes/optim/", "/apex/optimizers/", "/ops/adam/") {
 		return true
 	}
-	for _, word := range strings.FieldsFunc(strings.TrimSuffix(base, ".py"), isSeparator) {
+	for _, word := range strings.FieldsFunc(strings.TrimSuffix(base, ".py"), func(r rune) bool { return strings.ContainsRune("_-.", r) }) {
 		switch strings.ToLower(word) {
 		case "adam", "adamw", "adamw8bit", "adam8bit", "sgd", "lion", "lamb", "lars", "adafactor", "adagrad", "adadelta",
 			"rmsprop", "nadam", "radam", "shampoo", "soap", "muon", "sophia", "galore", "prodigy", "adopt", "came":
@@ -100,20 +101,6 @@ func isOptimizerFile(file, base string) bool {
 		}
 	}
 	return false
-}
-
-// isStepWrapper knows the function that PyTorch puts around the step of every
-// optimizer, whatever file that is in.
-func isStepWrapper(file, name string) bool {
-	return name == "wrapper" && strings.HasSuffix(file, "torch/optim/optimizer.py")
-}
-
-func isSeparator(r rune) bool { return r == '_' || r == '-' || r == '.' }
-
-// isBeginning recognises functions of an optimizer that make its state.
-func isBeginning(name string) bool {
-	return name == "__init__" || name == "init_group" ||
-		strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
 }
 
 func isBackward(file, name string) bool {

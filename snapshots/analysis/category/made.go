@@ -91,7 +91,7 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	case unknownMaker:
 		return p.unknown(i, e, at)
 	case scriptMaker:
-		if p.crosses(i, at) {
+		if p.prepared(i, at) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last) {
 			return scriptMade
 		}
 		return p.unknown(i, e, at)
@@ -106,11 +106,6 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 func (p *panel) prepared(i, at int) bool {
 	s := &p.spans[at]
 	return s.prepares && p.life.Closed(i) > int(s.until)
-}
-
-// crosses reports whether an allocation is there through the call of the model that follows it.
-func (p *panel) crosses(i, at int) bool {
-	return p.prepared(i, at) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last)
 }
 
 // program judges what a program's own code makes, of which the place says nothing.
@@ -165,9 +160,10 @@ func (p *panel) forward(i, at int) Rule {
 // pass ends.
 func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
+	in := p.spanOf(end)
 	switch by := p.freer(i); {
-	case by == engineFreer && p.inLaterBackward(end, at):
-		return freedByEngine // of a backward pass that has a graph itself
+	case by == engineFreer && in > at && p.spans[in].phase == backward && end <= int(p.spans[in].last):
+		return freedByEngine // in a later backward pass: this one has a graph itself
 	case by == engineFreer, end <= int(p.spans[at].last):
 		return backwardScratch
 	case by == zeroFreer:
@@ -179,12 +175,6 @@ func (p *panel) backward(i, at int) Rule {
 	default:
 		return p.unfinished(i)
 	}
-}
-
-// inLaterBackward reports whether an event lies in a backward pass after a span.
-func (p *panel) inLaterBackward(event, at int) bool {
-	in := p.spanOf(event)
-	return in > at && p.spans[in].phase == backward && event <= int(p.spans[in].last)
 }
 
 // unfinished judges what the last pass made, if nothing freed it: the recording may
@@ -218,8 +208,6 @@ func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
 	switch {
 	case p.freer(i) == engineFreer:
 		return freedByEngine
-	case s.phase == forward && p.stacks[e.Stack].noGrad:
-		return noGradMade
 	case s.phase == forward && s.graph && s.leads:
 		return graphKept
 	case s.phase == forward && at+1 < len(p.spans) && p.life.Closed(i) < int(p.spans[at+1].first):

@@ -208,19 +208,19 @@ func (c *cut) leadToBackward() {
 // leadToModule marks the spans of forward that prepare a batch: those before the first
 // call of a module, and those after calls without a graph, of what is there in a call with one.
 func (c *cut) leadToModule() {
-	first, inferred, called := 0, false, false
+	first, called := 0, false
 	for k := range c.spans {
 		s := &c.spans[k]
 		called = s.phase == forward && (called || s.calls)
 		s.follows = called
 		switch {
 		case s.phase != forward:
-			first, inferred = k+1, false
+			first = k + 1
 			continue
 		case !s.calls:
 			continue
 		}
-		for at := first; at < k && (s.graph || !inferred); at++ {
+		for at := first; at < k; at++ {
 			if before := &c.spans[at]; !before.calls && !before.prepares {
 				before.prepares, before.until = true, s.first
 			}
@@ -228,7 +228,6 @@ func (c *cut) leadToModule() {
 		if s.graph {
 			first = len(c.spans)
 		}
-		inferred = s.infers() || inferred && !s.graph
 	}
 }
 

@@ -1,6 +1,9 @@
 package category
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // judgeShapes judges blocks of a file without a history, where results that a program
 // keeps cannot be told from weights by their lives. Weights show in two ways: layers
@@ -70,7 +73,8 @@ func (s *size) dimension(width int64) int64 {
 }
 
 // isMatrix reports whether a size is the product of two dimensions, and maybe of a
-// kernel of three by three, or of one and the rows of an embedding.
+// kernel of three by three, or of one and the rows of an embedding. A layer has a norm or
+// a bias for every matrix or two; results have no vectors.
 func isMatrix(s *size, sizes []size, width int64) bool {
 	for i := range sizes {
 		v := &sizes[i]
@@ -78,7 +82,7 @@ func isMatrix(s *size, sizes []size, width int64) bool {
 			continue
 		}
 		rest := s.bytes / v.bytes
-		if often(s, v) && hasDimension(sizes, rest, width) {
+		if len(s.held) <= 2*len(v.held) && hasDimension(sizes, rest, width) {
 			return true
 		}
 		// As many rows as a square has are a picture's.
@@ -90,16 +94,10 @@ func isMatrix(s *size, sizes []size, width int64) bool {
 	return false
 }
 
-// often reports whether there are enough vectors beside matrices of their dimension:
-// a layer has a norm or a bias for every matrix or two. Results have no vectors.
-func often(matrix, vector *size) bool { return len(matrix.held) <= 2*len(vector.held) }
-
 func hasDimension(sizes []size, n, width int64) bool {
 	const kernel = 3 * 3
-	for i := range sizes {
-		if length := sizes[i].dimension(width); length > 0 && (n == length || n == length*kernel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sizes, func(s size) bool {
+		length := s.dimension(width)
+		return length > 0 && (n == length || n == length*kernel)
+	})
 }

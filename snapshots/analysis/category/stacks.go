@@ -1,6 +1,8 @@
 package category
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -126,12 +128,7 @@ func (j *Judge) flat(id trace.StackID) Rule {
 }
 
 func (j *Judge) hasNative(frames []trace.FrameID) bool {
-	for _, frame := range frames {
-		if j.traits[frame]&native != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&native != 0 })
 }
 
 // readStack lets the innermost frame decide that has a strong trait.
@@ -197,12 +194,7 @@ func (s *stack) decide(t trait, frame trace.FrameID) {
 // inEngine reports whether a forward pass runs under the engine, which calls
 // no program but to compute something again.
 func (j *Judge) inEngine(frames []trace.FrameID) bool {
-	for _, frame := range frames {
-		if t := j.traits[frame]; t&backs != 0 && t&native != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&(backs|native) == backs|native })
 }
 
 // weak judges a stack of which no frame decides.
@@ -230,10 +222,5 @@ func (j *Judge) callerOf(frames []trace.FrameID, i int) trace.FrameID {
 }
 
 func (j *Judge) firstPython(frames []trace.FrameID) int {
-	for i, frame := range frames {
-		if j.traits[frame]&native == 0 {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&native == 0 })
 }

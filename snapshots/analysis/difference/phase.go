@@ -18,7 +18,7 @@ func (d *Difference) Phases() []Row {
 	var rows []Row
 	for side, s := range d.Sides {
 		names := newPhases(s)
-		for _, b := range sortedByOpen(d.blocks[side]) {
+		for _, b := range slices.SortedStableFunc(slices.Values(d.blocks[side]), func(a, b block) int { return cmp.Compare(a.open, b.open) }) {
 			name := names.of(b.open)
 			k, ok := at[name]
 			if !ok {
@@ -40,10 +40,6 @@ func sortByChange(rows []Row) {
 }
 
 func magnitude(n int64) int64 { return max(n, -n) }
-
-func sortedByOpen(blocks []block) []block {
-	return slices.SortedStableFunc(slices.Values(blocks), func(a, b block) int { return cmp.Compare(a.open, b.open) })
-}
 
 // phases names when events happened, for events that are asked for in their order.
 type phases struct {

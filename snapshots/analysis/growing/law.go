@@ -78,12 +78,9 @@ func square(a, b, c Point) Law {
 }
 
 func (l Law) holds(points []Point) bool {
-	for _, p := range points {
-		if off := math.Abs(float64(l.At(p.Value) - p.Bytes)); !(off <= tolerance*float64(p.Bytes)+roundings) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(points, func(p Point) bool {
+		return !(math.Abs(float64(l.At(p.Value)-p.Bytes)) <= tolerance*float64(p.Bytes)+roundings)
+	})
 }
 
 // roundings is how many bytes a law may be off whatever the size: some blocks of 512.

@@ -45,7 +45,7 @@ func callOf(t *trace.Tables, code *lines.Code, stack trace.StackID) call {
 			return call{role: forward}
 		case name == "zero_grad":
 			return call{clears, caller(t, code, frames[i+1:])}
-		case inside && isStep(file, name):
+		case inside && isOptimizer(file) && (name == "step" || name == "wrapper" || name == "profile_hook_step"):
 			return call{step, caller(t, code, frames[i+1:])}
 		}
 	}
@@ -90,12 +90,6 @@ func isOptimizer(file string) bool {
 	folder := file[strings.LastIndexByte(file[:max(at, 0)], '/')+1 : max(at, 0)]
 	name := file[at+1:]
 	return (strings.Contains(folder, "optim") || strings.Contains(name, "optim")) && !strings.Contains(name, "schedul") && name != "swa_utils.py"
-}
-
-// isStep knows the call of an optimizer. PyTorch wraps the step of every class
-// that is derived from its own, whatever file that is in.
-func isStep(file, name string) bool {
-	return isOptimizer(file) && (name == "step" || name == "wrapper" || name == "profile_hook_step")
 }
 
 // caller returns the line that called for what the frames inside of it do: of the

@@ -153,7 +153,7 @@ func (h *History) rename(id trace.AllocationID, i int) {
 	if _, held := id.Held(); !held {
 		since = h.until(int(id))
 	}
-	if !h.known.keeps(from) {
+	if note := h.known.list[from].note; note <= 0 || !h.known.kept[note] { // else a keeper has it
 		h.sites[from] = shifted(h.sites[from], int32(since), len(h.moments), -1, -size)
 		h.sites[to] = shifted(h.sites[to], int32(since), len(h.moments), 1, size)
 	}

@@ -163,12 +163,6 @@ func (s *Sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) in
 	return s.notes[note]
 }
 
-// keeps reports whether the site at a place is of what one keeper keeps.
-func (s *Sites) keeps(place int32) bool {
-	note := s.list[place].note
-	return note > 0 && s.kept[note]
-}
-
 // placeOf returns the place of a site. A stack may be a site of its own, of what the
 // program has a name for, though a keeper has the rest of it.
 func (s *Sites) placeOf(id SiteID) int32 {

@@ -261,24 +261,18 @@ func (e *evidence) replaced(j *Verdict, last, quiet int) bool {
 // count returns how many steps the samples in [from, to) stand for that are not
 // excused: those too that a program which measures some steps only passed over.
 func (e *evidence) count(from, to int) int {
-	n := 0
-	for i := max(from, 1); i < to; i++ {
-		if !e.samples[i].excused() {
-			n += e.gap(i)
-		}
-	}
-	return n
+	steps, _ := e.counts(from, to)
+	return steps
 }
 
-// measured returns how many samples in [from, to) are not excused.
-func (e *evidence) measured(from, to int) int {
-	n := 0
+// counts returns the same, and how many of the samples are not excused.
+func (e *evidence) counts(from, to int) (steps, measured int) {
 	for i := max(from, 1); i < to; i++ {
 		if !e.samples[i].excused() {
-			n++
+			steps, measured = steps+e.gap(i), measured+1
 		}
 	}
-	return n
+	return steps, measured
 }
 
 // mostGap bounds how many steps one sample stands for: a number of a step may be anything.
@@ -322,7 +316,7 @@ func (e *evidence) leaking(j *Verdict) {
 		need, why = leakTransient, c.String()+"s should not outlive their step"
 	}
 	among := "last " + quantity.Plural(j.Steps, "step")
-	if seen := e.measured(e.grew[0], n); seen < j.Steps {
+	if _, seen := e.counts(e.grew[0], n); seen < j.Steps {
 		among = quantity.Plural(seen, "step") + " measured of the " + among
 	}
 	grew := fmt.Sprintf("It grew in %d of the %s, by %s a step", len(e.grew), among, quantity.Bytes(j.GrowthPerStep))
@@ -389,7 +383,7 @@ func (e *evidence) spaced(need int) bool {
 	recent := e.grew[len(e.grew)-leakSpaced:]
 	shortest, longest := len(e.samples), 0
 	for k := 1; k < len(recent); k++ {
-		gap := e.measured(recent[k-1]+1, recent[k]+1)
+		_, gap := e.counts(recent[k-1]+1, recent[k]+1)
 		shortest, longest = min(shortest, gap), max(longest, gap)
 	}
 	return shortest > 1 && longest <= shortest+1

@@ -62,7 +62,7 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 		return native
 	case line <= 0 || isGenerated(file) || isPyTorch(file) || c.isStandard(file):
 		return framework
-	case packagesIn(file) >= 0, isVendored(file):
+	case packagesIn(file) >= 0, within(file, vendorFolders[:]), within(file, copied[:]):
 		return library
 	default:
 		return own

@@ -60,12 +60,9 @@ func (c *Code) functionOf(frame trace.FrameID) function {
 	return function{f.File, f.Name}
 }
 
-// comprehension reports whether a frame is a part of the function around it, which old
-// versions of Python give a frame of its own.
-func (c *Code) comprehension(frame trace.FrameID) bool {
-	name := c.tables.FrameName(frame)
-	return name == "<listcomp>" || name == "<dictcomp>" || name == "<setcomp>" || name == "<genexpr>" || name == "<lambda>"
-}
+// comprehensions are parts of the function around them, which old versions of Python
+// give frames of their own.
+var comprehensions = []string{"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>"}
 
 // ownLine returns the program's innermost own line that is no helper, and the nearest
 // own line of another function that led there; 0 where there is none.
@@ -75,7 +72,7 @@ func (c *Code) ownLine(stack trace.StackID) (line, caller trace.FrameID) {
 		case !c.Own(frame):
 		case line == 0 && !c.helps[frame]:
 			line = frame
-		case line != 0 && c.functionOf(frame) != c.functionOf(line) && !c.comprehension(frame):
+		case line != 0 && c.functionOf(frame) != c.functionOf(line) && !slices.Contains(comprehensions, c.tables.FrameName(frame)):
 			return line, frame
 		}
 	}

@@ -32,11 +32,6 @@ var copied = [...]string{
 	"vllm/model_executor/", "vllm/worker/", "xformers/ops/",
 }
 
-// isVendored knows files of others in a project's own tree.
-func isVendored(file string) bool {
-	return within(file, vendorFolders[:]) || within(file, copied[:])
-}
-
 // within reports whether one of several parts of a path begins at a folder of a file's.
 func within(file string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool {

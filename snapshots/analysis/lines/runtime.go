@@ -24,17 +24,12 @@ func isRuntime(file, name string) bool {
 		return true
 	}
 	if IsGo(file) {
-		return strings.HasPrefix(name, "runtime.") || isEngineGlue(name)
+		// Of our own engine, what is called around every layer and step, and what its program calls around everything.
+		return strings.HasPrefix(name, "runtime.") || ContainsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
 	}
 	return ContainsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
 		"Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h") ||
 		strings.HasPrefix(file, "Register")
-}
-
-// isEngineGlue knows what our own engine calls around every layer and step, and
-// what its program calls around everything.
-func isEngineGlue(name string) bool {
-	return ContainsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
 }
 
 // agent are the rooms of memtop's agent whose functions stand between a program's and PyTorch's.

@@ -47,10 +47,5 @@ func matched(paths []string, rule *regexp.Regexp) ([]int, bool) {
 		}
 		numbers[i], _ = strconv.Atoi(found[1])
 	}
-	return numbers, distinct(numbers)
-}
-
-func distinct(numbers []int) bool {
-	sorted := slices.Sorted(slices.Values(numbers))
-	return len(slices.Compact(sorted)) == len(numbers)
+	return numbers, len(slices.Compact(slices.Sorted(slices.Values(numbers)))) == len(numbers)
 }

@@ -14,7 +14,7 @@ import (
 func (c *comparison) uneven() {
 	measured := c.measured()
 	usual := MedianPeak(c.all)
-	larger := most(where(measured, func(r *Row) bool { return r.PeakAllocated-usual >= max(usual/leastShare, leastBytes) }), peakOf)
+	larger := most(where(measured, func(r *Row) bool { return r.PeakAllocated-usual >= max(usual/leastShare, leastBytes) }), func(r *Row) int64 { return r.PeakAllocated })
 	if len(larger) == 0 {
 		return
 	}
@@ -93,8 +93,6 @@ func whole(p part, world int64) bool {
 	near := func(bytes, of int64) bool { return 10*max(bytes-of, of-bytes) <= of }
 	return p.category.Divided() && world > 2 && all > 0 && (near(p.more, all) || near(p.more, all-p.usual))
 }
-
-func peakOf(r *Row) int64 { return r.PeakAllocated }
 
 // measured returns the ranks whose peak is known.
 func (c *comparison) measured() []*Row {

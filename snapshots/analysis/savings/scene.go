@@ -1,6 +1,8 @@
 package savings
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -70,12 +72,9 @@ func (s *Scene) trains() bool {
 	if s.Words.all&backward != 0 {
 		return true
 	}
-	for i := range s.Parts {
-		if c := s.Parts[i].Category; c == trace.Gradient || c == trace.Optimizer || c == trace.BackwardTemporary {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Parts, func(p Part) bool {
+		return p.Category == trace.Gradient || p.Category == trace.Optimizer || p.Category == trace.BackwardTemporary
+	})
 }
 
 // sum gathers parts that belong together.

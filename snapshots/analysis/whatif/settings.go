@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -65,10 +66,8 @@ func divisionsText(sizes []trace.Setting) string {
 
 // maps reports whether the recording shows expandable segments.
 func maps(d *trace.Device) bool {
-	for i := range d.Final.Segments {
-		if d.Final.Segments[i].Expandable {
-			return true
-		}
+	if slices.ContainsFunc(d.Final.Segments, func(s trace.Segment) bool { return s.Expandable }) {
+		return true
 	}
 	for _, e := range d.Events.Range(0, d.Events.Len()) {
 		if e.Kind == trace.SegmentMap || e.Kind == trace.SegmentUnmap {
