@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/snapshots/analysis/host"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -78,18 +79,11 @@ func (x *Index) hostDevice() int {
 	return trace.HostDevice
 }
 
-// sawTensors reports whether the trace has the program's tensors on the host at steps
-// from before the last ones on. Then leaks judge them by their sites, and tell them from
-// a cache that fills now and then.
-func (x *Index) sawTensors(steps int) bool {
-	ends := x.calendar().Ends
-	return x.uncached && len(ends) > 0 && ends[len(ends)-1].Number-ends[0].Number >= int64(steps)
-}
-
 // hostGrows finds what grows on the host.
 func (f *finder) hostGrows() {
+	ends := f.index.calendar().Ends // of tensors that the trace has, leaks judge the sites, and tell them from a cache that fills now and then
 	for _, g := range f.index.HostGrowth() {
-		if g.Kind == host.Tensors && f.index.sawTensors(g.Steps) {
+		if g.Kind == host.Tensors && f.index.uncached && len(ends) > 0 && ends[len(ends)-1].Number-ends[0].Number >= int64(g.Steps) {
 			continue
 		}
 		found := Finding{
@@ -107,7 +101,7 @@ func (f *finder) hostGrows() {
 		if 10*g.InAll > 11*g.GrowthPerStep {
 			found.Evidence += fmt.Sprintf("; with what lies between and around it, +%s per step", quantity.Bytes(g.InAll))
 		}
-		if g.StepsLeft >= 0 {
+		if g.StepsLeft >= 0 && g.StepsLeft < leak.Far {
 			found.Evidence += fmt.Sprintf(". The %s of %s are full in %s", quantity.Bytes(g.Of.Bytes), g.Of.Whose(), quantity.Plural(int(g.StepsLeft), "step"))
 		}
 		f.add(found)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -274,8 +275,8 @@ func (on *RehearsedOn) told(p *page, total int64) {
 		case analysis.PeakFinding, analysis.ShortageFinding, analysis.UnrecordedFinding:
 		case analysis.GrowthFinding:
 			text := f.Text()
-			if f.PerStep > 0 {
-				text += fmt.Sprintf(" The GPU is full after about %s more.", quantity.Plural(int((total-on.Full())/f.PerStep), "step"))
+			if steps := (total - on.Full()) / max(f.PerStep, 1); f.PerStep > 0 && steps < leak.Far {
+				text += fmt.Sprintf(" The GPU is full after about %s more.", quantity.Plural(int(steps), "step"))
 			}
 			p.wrap("  ", text)
 		default:

@@ -101,7 +101,17 @@ const longestName = 4096
 // FrameText returns "file:line function", the form used in reports, printable
 // and not too long.
 func (t *Tables) FrameText(id FrameID) string {
-	return Printable(t.FrameFile(id)) + ":" + strconv.Itoa(int(t.Frames[id].Line)) + " " + Printable(t.FrameName(id))
+	file := t.FrameFile(id)
+	return Printable(file) + LineText(file, t.Frames[id].Line) + " " + Printable(t.FrameName(id))
+}
+
+// LineText returns ":" and a line of a file, "" for a library, of which an address is
+// known and no line.
+func LineText(file string, line int32) string {
+	if strings.HasSuffix(file, ".so") || strings.Contains(file, ".so.") {
+		return ""
+	}
+	return ":" + strconv.Itoa(int(line))
 }
 
 // FrameFile returns a frame's file as it was written, but not too long: it keeps

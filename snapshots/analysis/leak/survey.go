@@ -40,15 +40,13 @@ func (h *History) axis(from, to int, gaps []trace.Gap) []sample {
 			changes = changes[1:]
 		}
 		axis[k].Changed = len(changes) > 0 && int(changes[0]) <= m.event
-		axis[k].Bridged = bridged(gaps, since, m.event)
+		axis[k].Bridged = slices.ContainsFunc(gaps, func(g trace.Gap) bool { return g.From <= m.event && max(g.To, g.From+1) > since+1 })
 	}
 	return axis
 }
 
-// bridged reports whether events are missing between two that were kept.
-func bridged(gaps []trace.Gap, since, until int) bool {
-	return slices.ContainsFunc(gaps, func(g trace.Gap) bool { return g.From <= until && max(g.To, g.From+1) > since+1 })
-}
+// Far is after how many steps it is no news that memory will be full.
+const Far = 1_000_000
 
 // Judge completes a site by its history and its trend. The site's category and losses
 // must be known; sizes are those of its allocations and get another order.
@@ -62,8 +60,8 @@ func (v *Survey) Judge(s *Site, sizes []int64) {
 		e.fellAt, e.fellFrom = v.past.moments[at].number, most
 	}
 	s.Verdict, s.StepsToOOM = e.judge(), -1
-	if s.GrowthPerStep > 0 && v.room >= 0 && s.Trend != ShapeDriven && s.Trend != Warming {
-		s.StepsToOOM = v.room / s.GrowthPerStep
+	if left := v.room / max(s.GrowthPerStep, 1); s.GrowthPerStep > 0 && v.room >= 0 && left < Far && s.Trend != ShapeDriven && s.Trend != Warming {
+		s.StepsToOOM = left
 	}
 	s.History = make([]Level, len(e.samples))
 	for k := range e.samples {

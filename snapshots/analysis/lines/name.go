@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -25,11 +24,7 @@ func (c *Code) FrameLabel(id trace.FrameID) string {
 	if file == "" {
 		return function
 	}
-	return lineLabel(file[strings.LastIndexByte(file, '/')+1:], c.tables.Frames[id].Line, function)
-}
-
-func lineLabel(file string, line int32, function string) string {
-	return file + ":" + strconv.Itoa(int(line)) + " " + function
+	return file[strings.LastIndexByte(file, '/')+1:] + trace.LineText(file, c.tables.Frames[id].Line) + " " + function
 }
 
 // file returns a frame's file with slashes, "" where it was not recorded.

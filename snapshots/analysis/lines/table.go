@@ -260,7 +260,7 @@ func (b *builder) name() {
 		case b.by == Function:
 			row.Name = file + " " + b.code.function(row.Frame)
 		default:
-			row.Name = lineLabel(file, b.code.tables.Frames[row.Frame].Line, b.code.function(row.Frame))
+			row.Name = file + trace.LineText(file, b.code.tables.Frames[row.Frame].Line) + " " + b.code.function(row.Frame)
 		}
 	}
 }
