@@ -2,7 +2,6 @@ package category_test
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -62,9 +61,6 @@ func sizes(n int, each ...int64) []int64 {
 
 // passes writes two steps, each with a backward pass that makes one gradient of each size.
 func passes(gradients ...int64) string { return step(gradients...) + step(gradients...) }
-
-// bare takes the stacks away.
-func bare(text string) string { return regexp.MustCompile(` stack=\w+`).ReplaceAllString(text, "") }
 
 // kept writes calls of a model of which each leaves a result.
 func kept(n int, bytes int64) string {
