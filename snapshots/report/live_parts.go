@@ -1,7 +1,6 @@
 package report
 
 import (
-
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/trace"
