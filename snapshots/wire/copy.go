@@ -41,14 +41,14 @@ func (c *Copier) Next() (Type, error) {
 }
 
 // Steps returns the number of measured steps that the last copied frame claims to
-// have. A step that the program did not measure has no peak of its own.
+// have. Of a step that the program did not measure it says its counters at most, and not what its memory is for.
 func (c *Copier) Steps() int64 {
 	switch Type(c.d.frame[0]) {
 	case StepFrame:
 		var step struct {
-			Peak int64 `json:"peak_allocated_bytes"`
+			Categories json.RawMessage `json:"categories"`
 		}
-		if json.Unmarshal(c.d.payload, &step) != nil || step.Peak <= 0 {
+		if json.Unmarshal(c.d.payload, &step) != nil || step.Categories == nil {
 			return 0
 		}
 		return 1
