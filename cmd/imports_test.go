@@ -177,7 +177,6 @@ var picture = map[string][]string{
 	"cmd/testing/pytorchtest":    {"github.com/google/go-cmp/cmp", "cmd/testing/fatal", "cmd/testing/tracetest", "engine/alloc", "snapshots/trace"},
 	"cmd/testing/tensortest":     {"cmd/testing/fatal", "engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"cmd/testing/tracetest":      {"cmd/testing/fatal", "snapshots/trace"},
-	"cmd/testing/traintest":      {"cmd/testing/fatal", "engine/...", "snapshots/trace"}, // of tests, those of analysis included
 	"cmd/testing/truthtest":      {"engine/device/cuda/imitation", "engine/replay", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/report", "snapshots/trace"},
 	"cmd/testing/tuitest":        {"snapshots/analysis/ranks", "snapshots/trace"},
 }
