@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
@@ -15,8 +17,6 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func layers(c *nn.Ctx) map[string]*nn.Layer {
@@ -201,9 +201,7 @@ func TestBothWaysOfCrossEntropyHaveTheSameBits(t *testing.T) {
 				if loss != lean {
 					t.Errorf("loss %v, want %v", loss, lean)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("gradients (-lean +pytorch):\n%s", diff)
-				}
+				equal.Values(t, "gradients", want, got)
 			})
 		}
 	}

@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // recorded decodes a file that PyTorch wrote on the imitated GPU. Only paths were
@@ -224,8 +223,6 @@ func sameBeginning(t *testing.T, tr *trace.Trace) {
 				}
 			}
 		}
-		if diff := cmp.Diff(held, live); diff != "" {
-			t.Errorf("device %d: live at the beginning (-forward +backward):\n%s", d.ID, diff)
-		}
+		equal.Values(t, fmt.Sprintf("device %d: live at the beginning", d.ID), held, live)
 	}
 }

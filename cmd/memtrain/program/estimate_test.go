@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 )
 
 // parsed is memtop estimate with the given flags.
@@ -268,9 +268,7 @@ func TestPublishedConfigurations(t *testing.T) {
 
 func TestEverySettingHasAFlag(t *testing.T) {
 	want := slices.Sorted(slices.Values(train.Keys()))
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(settingFlags))); diff != "" {
-		t.Errorf("flags (-settings +flags):\n%s", diff)
-	}
+	equal.Values(t, "flags", want, slices.Sorted(slices.Values(settingFlags)))
 }
 
 func TestALossThatIsNoNumberIsNull(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/onfile"
@@ -22,8 +23,6 @@ import (
 	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // hostKernels is the host build of the kernels, which all tests share.
@@ -142,9 +141,7 @@ func trainsAlike(t *testing.T, g GPUs, limit float64, args []string) {
 		}
 		cpu[i].Loss, gpu[i].Loss = 0, 0
 	}
-	if diff := cmp.Diff(cpu, gpu); diff != "" {
-		t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
-	}
+	equal.Values(t, "memory differs", cpu, gpu)
 }
 
 // TestAGPUPadsAnOddVocabulary checks that a GPU pads unless a flag forbids it,
@@ -176,9 +173,7 @@ func TestAGPUAsksItsAllocatorForTheSame(t *testing.T) {
 		trained(t, g, append(small, "--steps", "3", "--device", name, "--snapshot", path)...)
 		of[i] = memoryEvents(t, path)
 	}
-	if diff := cmp.Diff(of[0], of[1]); diff != "" {
-		t.Errorf("the allocators' events differ (-cpu:0 +cuda:0):\n%s", diff)
-	}
+	equal.Values(t, "the allocators' events differ", of[0], of[1])
 }
 
 // TestARunFromTheHostAsksItsAllocatorForTheSameAgain checks that the parameters
@@ -190,9 +185,7 @@ func TestARunFromTheHostAsksItsAllocatorForTheSameAgain(t *testing.T) {
 		trained(t, nil, append(small, "--layers", "2", "--steps", "4", "--offload", everything, "--device", "cpu:0", "--snapshot", path)...)
 		of[i] = memoryEvents(t, path)
 	}
-	if diff := cmp.Diff(of[0], of[1]); diff != "" {
-		t.Errorf("the events differ (-one run +another):\n%s", diff)
-	}
+	equal.Values(t, "the events differ", of[0], of[1])
 }
 
 // memoryEvent is an event of an allocator with its address counted from the

@@ -5,8 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -227,8 +226,6 @@ func TestACausalSoftmaxIsThatOfMaskedScores(t *testing.T) {
 		got, want := r.array(kind, x.Len), r.array(kind, x.Len)
 		r.Softmax(got, x, matrices*n, n, true)
 		r.Softmax(want, masked, matrices*n, n, false)
-		if diff := cmp.Diff(r.get(want), r.get(got)); diff != "" {
-			t.Errorf("%v (-masked +causal):\n%s", kind, diff)
-		}
+		equal.Values(t, kind.String(), r.get(want), r.get(got))
 	}
 }
