@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,102 +18,6 @@ func sizes(a *Allocator, k trace.Kind) []int64 {
 		}
 	}
 	return list
-}
-
-func TestOversizeBlocksGoBackOneByOne(t *testing.T) {
-	tests := map[string]struct {
-		free    []int64
-		request int64
-		want    []int64 // given back
-	}{
-		"the smallest that is enough alone":   {[]int64{60 * mib, 130 * mib, 110 * mib}, 80 * mib, []int64{110 * mib}},
-		"else the largest until it is enough": {[]int64{50 * mib, 60 * mib, 70 * mib}, 130 * mib, []int64{70 * mib, 60 * mib}},
-		"none when all are not enough": {
-			[]int64{50 * mib, 60 * mib}, 190 * mib, []int64{60 * mib, 50 * mib},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, newMemory(t, gib), Options{Config: "max_split_size_mb:40", History: 100})
-			var held []Allocation
-			total := int64(0)
-			for _, n := range test.free {
-				held = append(held, must(t, a, n))
-				total += n
-			}
-			for _, b := range held {
-				a.Free(b)
-			}
-			a.SetLimit(max(total, test.request))
-			must(t, a, test.request)
-			if got := sizes(a, trace.SegmentFree); !slices.Equal(got, test.want) {
-				t.Errorf("given back: %v, want %v", got, test.want)
-			}
-			checkRecount(t, a)
-		})
-	}
-}
-
-func TestOversizeBlocksServeLargeRequestsOnly(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{Config: "max_split_size_mb:40,max_non_split_rounding_mb:30"})
-	b := must(t, a, 80*mib)
-	if stats := a.Stats(); stats.OversizeAllocations.Current != 1 || stats.OversizeSegments.Current != 1 {
-		t.Errorf("oversize: %+v, %+v", stats.OversizeAllocations, stats.OversizeSegments)
-	}
-	addr := b.Addr()
-	a.Free(b)
-	for _, test := range []struct {
-		n      int64
-		reuses bool
-	}{{30 * mib, false}, {50 * mib, false}, {50*mib + 512, true}} {
-		other := must(t, a, test.n)
-		if got := other.Addr() == addr; got != test.reuses {
-			t.Errorf("%d bytes from a block of 80 MiB: %v, want %v", test.n, got, test.reuses)
-		}
-		if test.reuses && other.Size() != 80*mib {
-			t.Errorf("an oversize block was split: %d bytes", other.Size())
-		}
-	}
-	a.Free(must(t, a, 60*mib))
-	if got := must(t, a, 40*mib).Size(); got != 60*mib {
-		t.Errorf("a request of max_split_size got %d bytes of a block of 60 MiB, want all", got)
-	}
-	checkRecount(t, a)
-}
-
-func TestGarbageIsWhatHasBeenFreeForLong(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{
-		Config: "garbage_collection_threshold:0.5", Limit: 200 * mib, History: 1000,
-	})
-	old, young := must(t, a, 40*mib), must(t, a, 50*mib)
-	must(t, a, 30*mib)
-	a.Free(old)
-	for range 10 { // time is counted in searches of the large pool
-		mustOn(t, a, 2*mib, 1)
-	}
-	a.Free(young)
-	must(t, a, 60*mib) // 140 MiB are reserved, 40 more than half of the limit
-	if got := sizes(a, trace.SegmentFree); !slices.Equal(got, []int64{40 * mib}) {
-		t.Errorf("given back: %v, want the block of 40 MiB; that of 50 was free for a moment only", got)
-	}
-	checkRecount(t, a)
-}
-
-func TestEmptyCacheGivesBackTheLargePoolFirst(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{History: 100})
-	small, large, larger, pinned := must(t, a, 512), must(t, a, 30*mib), must(t, a, 12*mib), must(t, a, 2*mib)
-	for _, b := range []Allocation{small, large, larger} {
-		a.Free(b)
-	}
-	a.EmptyCache()
-	if got, want := sizes(a, trace.SegmentFree), []int64{12 * mib, 30 * mib, 2 * mib}; !slices.Equal(got, want) {
-		t.Errorf("given back: %v, want %v", got, want)
-	}
-	stats := a.Stats()
-	if got := stats.Reserved(); got != 20*mib {
-		t.Errorf("%d bytes are reserved, want the segment with a live block", got)
-	}
-	a.Free(pinned)
 }
 
 // errOther is a failure that has nothing to do with memory.
