@@ -37,3 +37,17 @@ func TestAReserveEndsAnExpandableSegment(t *testing.T) {
 		})
 	}
 }
+
+func TestAHoleIsUsedBeforeTheTailThatCanGrow(t *testing.T) {
+	_, a := expandable(t)
+	first := must(t, a, 20*mib)
+	hole := first.Addr()
+	for range 4 {
+		must(t, a, 20*mib)
+	}
+	must(t, a, 15*mib) // leaves 5 MiB before the unmapped addresses
+	a.Free(first)      // leaves 20 MiB: more, but no more to come
+	if got := must(t, a, 4*mib); got.Addr() != hole {
+		t.Errorf("got %#x, want the hole at %#x", got.Addr(), hole)
+	}
+}

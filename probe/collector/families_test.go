@@ -3,7 +3,6 @@ package collector
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -271,22 +270,6 @@ func TestReasonsAreFew(t *testing.T) {
 		if got := reason(fmt.Errorf("asking: %w", err)); got != want {
 			t.Errorf("%T is %q, want %q", err, got, want)
 		}
-	}
-}
-
-func TestPromtoolAcceptsWhatIsMerged(t *testing.T) {
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool, which comes with Prometheus, is not installed")
-	}
-	down := program(3, 1)
-	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
-	var text strings.Builder
-	fatal.If(t, exposition.Write(&text, exposition.Text, New(nil).families([]attach.Process{program(1, 2), program(2, 1), down})))
-	check := exec.CommandContext(t.Context(), path, "check", "metrics")
-	check.Stdin = strings.NewReader(text.String())
-	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
-		t.Errorf("%v: %s\nof\n%s", err, said, text.String())
 	}
 }
 
