@@ -56,12 +56,6 @@ func TestEmbeddedTextThatIsNoneIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheDefaultBoundIsOfThisMachine(t *testing.T) {
-	if MostMemory() < 1<<20 {
-		t.Errorf("the default bound is %d bytes", MostMemory())
-	}
-}
-
 func FuzzContainers(f *testing.F) {
 	const snapshot = `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 2}]]}`
 	f.Add([]byte(snapshot))

@@ -99,19 +99,6 @@ func TestTheFirstPageCanBeChosen(t *testing.T) {
 	start(t, 80, 24, Options{Page: "nonsense"}, fileOf("run.pickle", tuitest.Small())).wants("What stands out")
 }
 
-// TestStepsThatEndedBeforeTheFirstEvent is about a ring buffer of events that
-// has lost those of the first steps, whose annotations are all kept.
-func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
-	early := tuitest.Small()
-	tables := *early.Tables
-	at := trace.StringID(len(tables.Strings))
-	tables.Strings = append(append([]string{}, tables.Strings...), "ProfilerStep#1", "START", "END")
-	early.Tables = &tables
-	early.Annotations = []trace.Annotation{{Name: at, Stage: at + 1, Time: 1}, {Name: at, Stage: at + 2, Time: 2}}
-	d := start(t, 80, 24, Options{}, fileOf("run.pickle", early))
-	d.shows("p 2", "Layers are those of a program that measures them")
-}
-
 // TestKeysGoFromMarkToMark walks over all annotations, forward and back.
 func TestKeysGoFromMarkToMark(t *testing.T) {
 	d := startSmall(t, 120, 40)

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
 	"github.com/memtop/memtop/probe/protocol"
@@ -207,9 +206,6 @@ func metrics(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(errors.Join(err, answer.Body.Close()))
 		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != format.ContentType() {
 			ts.Fatalf("%s gives %s of %s", url, answer.Status, got)
-		}
-		if _, err := metricstest.Parse(format, string(text)); err != nil {
-			ts.Fatalf("%v in\n%s", err, text)
 		}
 		fmt.Fprint(ts.Stdout(), string(text))
 	}

@@ -56,49 +56,6 @@ func TestOutOfMemory(t *testing.T) {
 	checkRecount(t, a)
 }
 
-// test_out_of_memory_retry.
-func TestOutOfMemoryRetry(t *testing.T) {
-	d := newMemory(t, gib)
-	d.used = 3 * mib // of other programs
-	a := newAllocator(t, d, Options{})
-	half := must(t, a, gib/2)
-	mustFail(t, a, gib/2)
-	a.Free(half)
-	again := must(t, a, gib/2)
-	if d.asked != 3 {
-		t.Errorf("the driver was asked %d times, want 3: the free block serves the last request", d.asked)
-	}
-	a.Free(again)
-	larger := must(t, a, gib/2+2*mib)
-	a.Free(larger)
-	stats := a.Stats()
-	if stats.AllocRetries != 2 || stats.OOMs != 1 || stats.DeviceFrees != 1 {
-		t.Errorf("got %d retries, %d failures, %d segments back; want 2, 1, 1", stats.AllocRetries, stats.OOMs, stats.DeviceFrees)
-	}
-}
-
-// test_caching_allocator_record_stream_oom.
-func TestRecordStreamOOM(t *testing.T) {
-	a := newAllocator(t, newMemory(t, 500*mib), Options{History: 1000})
-	side := Stream(7)
-	y := mustOn(t, a, 40*mib, side)
-	for range 100 {
-		x := must(t, a, 40*mib)
-		a.RecordStream(x, side)
-		a.Free(x)
-	}
-	stats := a.Stats()
-	if stats.AllocRetries == 0 || stats.OOMs != 0 {
-		t.Errorf("%d retries and %d failures: pending blocks are freed when memory runs out", stats.AllocRetries, stats.OOMs)
-	}
-	a.Free(y)
-	a.EmptyCache()
-	stats = a.Stats()
-	if stats.Reserved() != 0 || stats.Active.All.Current != 0 {
-		t.Errorf("%d bytes are reserved and %d blocks active at the end", stats.Reserved(), stats.Active.All.Current)
-	}
-}
-
 // test_set_per_process_memory_fraction.
 func TestSetPerProcessMemoryFraction(t *testing.T) {
 	d := newMemory(t, gib)

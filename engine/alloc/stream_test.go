@@ -60,47 +60,6 @@ func TestWithoutStreamsEveryUseHasEnded(t *testing.T) {
 	}
 }
 
-func TestAStreamsEventsAreLookedAtInOrder(t *testing.T) {
-	d := newMemory(t, gib)
-	a := newAllocator(t, d, Options{})
-	first, second := must(t, a, mib), must(t, a, mib)
-	a.RecordStream(first, 1)
-	a.RecordStream(second, 1)
-	a.Free(first)
-	a.Free(second)
-	d.passed[1] = 0
-	d.recorded[1], d.recorded[2] = 9, 1 // the first event is of a stream that does not move
-	d.finish(1)
-	must(t, a, 512)
-	stats := a.Stats()
-	if got := stats.Breakdown().PendingFree; got != 2*mib {
-		t.Errorf("%d bytes are pending, want both: events behind one that has not happened are not queried", got)
-	}
-}
-
-// TestTheSmallestFitAtTheLowestAddressIsTaken makes holes of several sizes.
-func TestTheSmallestFitAtTheLowestAddressIsTaken(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	var blocks []Allocation
-	var holes []uint64
-	for _, size := range []int64{4096, 2048, 1024, 2048} {
-		blocks = append(blocks, must(t, a, size))
-		holes = append(holes, blocks[len(blocks)-1].Addr())
-		must(t, a, 512) // keeps the holes apart
-	}
-	for _, b := range blocks {
-		a.Free(b)
-	}
-	for _, want := range []struct {
-		n    int64
-		hole int
-	}{{1500, 1}, {1500, 3}, {1500, 0}, {1024, 2}} {
-		if got := must(t, a, want.n); got.Addr() != holes[want.hole] {
-			t.Errorf("%d bytes: got %#x, want hole %d at %#x", want.n, got.Addr(), want.hole, holes[want.hole])
-		}
-	}
-}
-
 func TestABlockThatWasFreedIsRefused(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
 	for name, use := range map[string]func(Allocation){

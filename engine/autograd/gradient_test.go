@@ -8,13 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // operation computes something of variables, for a check of its gradient.
@@ -200,9 +199,7 @@ func TestOperationsAreThoseThatRun(t *testing.T) {
 			v.Close()
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(ran)), autograd.Operations()); diff != "" {
-		t.Errorf("operations (-ran +named):\n%s", diff)
-	}
+	equal.Values(t, "operations", slices.Sorted(maps.Keys(ran)), autograd.Operations())
 }
 
 // checkGradient compares the gradient of Σ weights·output with central

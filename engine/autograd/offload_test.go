@@ -1,12 +1,12 @@
 package autograd_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/autograd"
@@ -26,9 +26,7 @@ func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
 			want, _ := gradientsOf(t, o, false, false)
 			for _, where := range [][2]bool{{true, false}, {false, true}, {true, true}} {
 				got, left := gradientsOf(t, o, where[0], where[1])
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("tensors on the host %v, operations %v: gradients (-on the device +on the host):\n%s", where[0], where[1], diff)
-				}
+				equal.Values(t, fmt.Sprintf("tensors on the host %v, operations %v: gradients", where[0], where[1]), want, got)
 				if where[0] && left != 0 {
 					t.Errorf("%d bytes are left on the device", left)
 				}
@@ -109,9 +107,7 @@ func TestAParameterOfBothDevicesHasOneGradient(t *testing.T) {
 				}
 				want := gradient(d, d)
 				for _, places := range [][]*tensor.Device{{d, d.Host()}, {d.Host(), d}} {
-					if diff := cmp.Diff(want, gradient(places...)); diff != "" {
-						t.Errorf("on %s and %s: gradient (-on the device +there):\n%s", places[0].Name(), places[1].Name(), diff)
-					}
+					equal.Values(t, fmt.Sprintf("on %s and %s: gradient", places[0].Name(), places[1].Name()), want, gradient(places...))
 				}
 			})
 		}

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/autograd"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/tensor"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestChangesThatBreakAGradientAreRefused(t *testing.T) {
@@ -114,9 +113,7 @@ func TestTheGradientOfLogitsTakesTheirPlace(t *testing.T) {
 			if want == nil {
 				want = got
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("gradients differ:\n%s", diff)
-			}
+			equal.Values(t, "gradients differ", want, got)
 		})
 	}
 }

@@ -65,14 +65,10 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 			}
 			for _, workers := range []int{2, 3, 8} {
 				got := take(t, set, LoaderOptions{Batch: 7, Seed: 3, Workers: workers, Prefetch: 3}, 40)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%d workers (-one +several):\n%s", workers, diff)
-				}
+				equal.Values(t, fmt.Sprintf("%d workers", workers), want, got)
 			}
 			resumed := take(t, set, LoaderOptions{Batch: 7, Seed: 3, Workers: 2, Start: 17}, 23)
-			if diff := cmp.Diff(want[17:], resumed); diff != "" {
-				t.Errorf("from batch 17 on (-whole +resumed):\n%s", diff)
-			}
+			equal.Values(t, "from batch 17 on", want[17:], resumed)
 			if other := take(t, set, LoaderOptions{Batch: 7, Seed: 4}, 40); cmp.Equal(want, other) {
 				t.Error("another seed gave the same batches")
 			}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
@@ -15,8 +17,6 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func layers(c *nn.Ctx) map[string]*nn.Layer {
@@ -95,66 +95,53 @@ func checkSums(t *testing.T, r *trainer, live int64) {
 	}
 }
 
+// TestHooksRunInOrder has a checkpoint: what is computed again calls them again.
 func TestHooksRunInOrder(t *testing.T) {
-	tests := map[string]struct {
-		policy nn.Policy
-		want   []string
-	}{
-		"without checkpoints": {nn.Policy{}, []string{
-			"pre ", "pre h", "pre h.0", "pre h.0.0", "post h.0.0", "pre h.0.1", "post h.0.1", "only gelu", "post h.0", "post h",
-			"pre head", "post head", "post ",
-			"backward ", "backward head", "backward h", "backward h.0", "backward h.0.1", "backward h.0.0",
-		}},
-		"with a checkpoint": {nn.PerBlock(), []string{
-			"pre ", "pre h", "pre h.0", "pre h.0.0", "post h.0.0", "pre h.0.1", "post h.0.1", "only gelu", "post h.0", "post h",
-			"pre head", "post head", "post ",
-			"backward ", "backward head", "backward h",
-			"pre h.0", "pre h.0.0", "post h.0.0", "pre h.0.1", "post h.0.1", "only gelu", "post h.0",
-			"backward h.0", "backward h.0.1", "backward h.0.0",
-		}},
+	want := []string{
+		"pre ", "pre h", "pre h.0", "pre h.0.0", "post h.0.0", "pre h.0.1", "post h.0.1", "only gelu", "post h.0", "post h",
+		"pre head", "post head", "post ",
+		"backward ", "backward head", "backward h",
+		"pre h.0", "pre h.0.0", "post h.0.0", "pre h.0.1", "post h.0.1", "only gelu", "post h.0",
+		"backward h.0", "backward h.0.1", "backward h.0.0",
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d := tensortest.Device(t)
-			model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Sequential {
-				return nn.NewMLP(b, nn.MLPConfig{In: 2, Hidden: 3, Out: 2, Layers: 1})
-			})
-			fatal.If(t, err)
-			defer nn.Close(model)
-			c := nn.NewCtx(autograd.NewTape(d, 0), nn.Options{Checkpoint: test.policy})
-			var got []string
-			remove := c.AddHooks(nn.Hooks{
-				Pre: func(_ *nn.Ctx, l *nn.Layer, _ []*autograd.Value) { got = append(got, "pre "+l.Name) },
-				Post: func(_ *nn.Ctx, l *nn.Layer, _ []*autograd.Value, _ *autograd.Value) {
-					got = append(got, "post "+l.Name)
-				},
-				Backward: func(_ *nn.Ctx, l *nn.Layer, grad *tensor.Tensor) {
-					if grad == nil || grad.Released() {
-						t.Errorf("%q has no gradient in its backward hook", l.Name)
-					}
-					got = append(got, "backward "+l.Name)
-				},
-			})
-			gelu := model.Children()[0].Module.Children()[0].Module.Children()[1].Module
-			onlyGELU := c.AddHooksTo(gelu, nn.Hooks{Post: func(*nn.Ctx, *nn.Layer, []*autograd.Value, *autograd.Value) {
-				got = append(got, "only gelu")
-			}})
-			run := func() {
-				c.Run(func() {
-					x := c.Take(tensor.From(d, []float32{1, 2, 3, 4}, tensor.Shape{2, 2}, device.Float32, tensor.Tag{}))
-					c.Backward(c.SumAll(c.Call(model, x)))
-				})
+	d := tensortest.Device(t)
+	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Sequential {
+		return nn.NewMLP(b, nn.MLPConfig{In: 2, Hidden: 3, Out: 2, Layers: 1})
+	})
+	fatal.If(t, err)
+	defer nn.Close(model)
+	c := nn.NewCtx(autograd.NewTape(d, 0), nn.Options{Checkpoint: nn.PerBlock()})
+	var got []string
+	remove := c.AddHooks(nn.Hooks{
+		Pre: func(_ *nn.Ctx, l *nn.Layer, _ []*autograd.Value) { got = append(got, "pre "+l.Name) },
+		Post: func(_ *nn.Ctx, l *nn.Layer, _ []*autograd.Value, _ *autograd.Value) {
+			got = append(got, "post "+l.Name)
+		},
+		Backward: func(_ *nn.Ctx, l *nn.Layer, grad *tensor.Tensor) {
+			if grad == nil || grad.Released() {
+				t.Errorf("%q has no gradient in its backward hook", l.Name)
 			}
-			run()
-			equal.Values(t, "hooks", test.want, got)
-			remove()
-			onlyGELU()
-			got = nil
-			run()
-			if len(got) != 0 {
-				t.Errorf("after they were removed hooks ran: %v", got)
-			}
+			got = append(got, "backward "+l.Name)
+		},
+	})
+	gelu := model.Children()[0].Module.Children()[0].Module.Children()[1].Module
+	onlyGELU := c.AddHooksTo(gelu, nn.Hooks{Post: func(*nn.Ctx, *nn.Layer, []*autograd.Value, *autograd.Value) {
+		got = append(got, "only gelu")
+	}})
+	run := func() {
+		c.Run(func() {
+			x := c.Take(tensor.From(d, []float32{1, 2, 3, 4}, tensor.Shape{2, 2}, device.Float32, tensor.Tag{}))
+			c.Backward(c.SumAll(c.Call(model, x)))
 		})
+	}
+	run()
+	equal.Values(t, "hooks", want, got)
+	remove()
+	onlyGELU()
+	got = nil
+	run()
+	if len(got) != 0 {
+		t.Errorf("after they were removed hooks ran: %v", got)
 	}
 }
 
@@ -201,9 +188,7 @@ func TestBothWaysOfCrossEntropyHaveTheSameBits(t *testing.T) {
 				if loss != lean {
 					t.Errorf("loss %v, want %v", loss, lean)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("gradients (-lean +pytorch):\n%s", diff)
-				}
+				equal.Values(t, "gradients", want, got)
 			})
 		}
 	}

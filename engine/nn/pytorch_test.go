@@ -6,8 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/alloc"
@@ -165,9 +164,7 @@ func TestABlockSavesTheBytesThatPyTorchSaves(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, savedBy(t, test.build)); diff != "" {
-				t.Errorf("bytes of what is saved (-PyTorch +ours):\n%s", diff)
-			}
+			equal.Values(t, "bytes of what is saved", test.want, savedBy(t, test.build))
 		})
 	}
 }

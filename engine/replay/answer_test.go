@@ -103,9 +103,7 @@ func TestRunsUnderTheRecordedSettingsAreTheRecording(t *testing.T) {
 				want := whatif.Run{
 					Settings: config, PeakReserved: stats.ReservedBytes.All.Peak, PeakAllocated: stats.AllocatedBytes.All.Peak, OOMEvent: -1,
 				}
-				if diff := cmp.Diff([]whatif.Run{want}, a.Runs); diff != "" {
-					t.Errorf("seed %d (-recorded +run):\n%s", seed, diff)
-				}
+				equal.Values(t, fmt.Sprintf("seed %d", seed), []whatif.Run{want}, a.Runs)
 				if rec := a.Recorded; rec.WhyNot != "" || rec.PeakReserved != want.PeakReserved || rec.PeakAllocated != want.PeakAllocated {
 					t.Errorf("seed %d: recorded %+v", seed, rec)
 				}

@@ -111,9 +111,7 @@ func TestViewsOfViewsAreFoundWhereTheStridesAllowThem(t *testing.T) {
 			}
 			w := v.View(test.as...)
 			defer w.Release()
-			if diff := cmp.Diff(v.Floats(), w.Floats()); diff != "" {
-				t.Errorf("elements changed (-before +after):\n%s", diff)
-			}
+			equal.Values(t, "elements changed", v.Floats(), w.Floats())
 		})
 	}
 }

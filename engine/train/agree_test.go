@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/collectivetest"
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/collective"
@@ -243,9 +241,7 @@ func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
 					if failures[rank] != nil {
 						t.Fatal(failures[rank])
 					}
-					if diff := cmp.Diff(events[0].Settings.Values(), e.Settings.Values()); diff != "" {
-						t.Errorf("rank %d, step %d has other settings than rank 0:\n%s", rank, e.Step, diff)
-					}
+					equal.Values(t, fmt.Sprintf("rank %d, step %d has other settings than rank 0", rank, e.Step), events[0].Settings.Values(), e.Settings.Values())
 					if e.Settings.Budget != 0 && e.Memory.PeakReserved > budget || e.Step > 2 && e.Settings.Budget == 0 {
 						t.Errorf("rank %d, step %d reserved %d bytes of %d", rank, e.Step, e.Memory.PeakReserved, e.Settings.Budget)
 					}

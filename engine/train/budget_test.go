@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // budgeted is a model for which 20 sizes of memory give different results.
@@ -220,9 +219,7 @@ func TestABudgetIsSwitchedOnAndOff(t *testing.T) {
 	}
 	set(t, trainer, "memory_budget=none")
 	again := steps(t, trainer, 2)[1]
-	if diff := cmp.Diff(before, asShown()); diff != "" {
-		t.Errorf("without the budget (-before +now):\n%s", diff)
-	}
+	equal.Values(t, "without the budget", before, asShown())
 	if again.Memory.PeakAllocated != free.Memory.PeakAllocated {
 		t.Errorf("without the budget a step takes %d bytes, before it %d", again.Memory.PeakAllocated, free.Memory.PeakAllocated)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/amp"
@@ -14,8 +15,6 @@ import (
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // copied are runs whose weights are needed in half precision, and whether the
@@ -84,9 +83,7 @@ func TestTheOptimizerWritesWhatTheNextStepReads(t *testing.T) {
 			}
 			want, _ := run(true)
 			got, trainer := run(false)
-			if diff := cmp.Diff(losses(want), losses(got)); diff != "" {
-				t.Errorf("losses, converted in every step (-), kept (+):\n%s", diff)
-			}
+			equal.Values(t, "losses, converted in every step (-), kept (+)", losses(want), losses(got))
 			for i := range want {
 				w, g := &want[i].Memory, &got[i].Memory
 				if g.PeakAllocated > w.PeakAllocated || g.PeakReserved > w.PeakReserved || g.HostReserved > w.HostReserved {

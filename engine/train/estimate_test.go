@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/amp"
@@ -60,9 +59,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 			plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: s}
 			estimate, err := plan.Estimate(t.Context())
 			fatal.If(t, err)
-			if diff := cmp.Diff(estimate.Memory, measured.Memory); diff != "" {
-				t.Errorf("memory (-estimate +measured):\n%s", diff)
-			}
+			equal.Values(t, "memory", estimate.Memory, measured.Memory)
 		})
 	}
 }

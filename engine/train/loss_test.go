@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tensortest"
 	"github.com/memtop/memtop/engine/amp"
@@ -15,8 +16,6 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/tensor"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // points are samples whose targets are numbers, not classes.
@@ -76,9 +75,7 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 			if first, last := events[0].Loss, events[29].Loss; last > 0.8*first {
 				t.Errorf("the loss went from %g to %g", first, last)
 			}
-			if diff := cmp.Diff(estimate.Memory, events[1].Memory); diff != "" {
-				t.Errorf("memory (-estimate +measured):\n%s", diff)
-			}
+			equal.Values(t, "memory", estimate.Memory, events[1].Memory)
 			i := slices.IndexFunc(trainer.Layers(), func(l *nn.Layer) bool { return l.Name == "loss" })
 			if i < 0 || trainer.Layers()[i].Class != test.class {
 				t.Errorf("no layer \"loss\" of class %s", test.class)

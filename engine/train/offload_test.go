@@ -2,18 +2,18 @@ package train
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // offloadable are settings that offloading has to work together with.
@@ -76,9 +76,7 @@ func changesNoBit(t *testing.T, s Settings, half bool, key string, values []stri
 		with, err := s.With(key, value)
 		fatal.If(t, err)
 		if (i+len(t.Name()))%2 == 0 {
-			if diff := cmp.Diff(want, losses(steps(t, offloadingTrainer(t, with, half), 4))); diff != "" {
-				t.Errorf("%s=%s: losses (-without +with it):\n%s", key, value, diff)
-			}
+			equal.Values(t, fmt.Sprintf("%s=%s: losses", key, value), want, losses(steps(t, offloadingTrainer(t, with, half), 4)))
 			continue
 		}
 		some := offloadingTrainer(t, s, half)
@@ -87,9 +85,7 @@ func changesNoBit(t *testing.T, s Settings, half bool, key string, values []stri
 			fatal.If(t, some.Set(now))
 			got = append(got, losses(steps(t, some, 2-i))...)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s=%s for two steps: losses (-without +with it):\n%s", key, value, diff)
-		}
+		equal.Values(t, fmt.Sprintf("%s=%s for two steps: losses", key, value), want, got)
 	}
 }
 
@@ -145,9 +141,7 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 		}
 		fatal.If(t, trainer.Set(all))
 	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("losses (-left alone +changed):\n%s", diff)
-	}
+	equal.Values(t, "losses", want, got)
 }
 
 func TestOffloadIsReadAsItIsWritten(t *testing.T) {

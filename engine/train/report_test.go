@@ -7,8 +7,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestReportsSayWhatStepsDid(t *testing.T) {
@@ -88,9 +86,7 @@ func TestReportsShareWhatStaysTheSame(t *testing.T) {
 	}
 	before := slices.Clone(a.Layers)
 	steps(t, trainer, 1)
-	if diff := cmp.Diff(before, a.Layers); diff != "" {
-		t.Errorf("a step later the report is another (-before +after):\n%s", diff)
-	}
+	equal.Values(t, "a step later the report is another", before, a.Layers)
 }
 
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
@@ -179,9 +175,8 @@ func TestAnActionLeavesLossesAndSettingsAlone(t *testing.T) {
 	losses, values := run("")
 	for _, action := range Actions() {
 		got, after := run("action=" + action.String())
-		if diff := cmp.Diff(losses, got) + cmp.Diff(values, after); diff != "" {
-			t.Errorf("%v (-without +with):\n%s", action, diff)
-		}
+		equal.Values(t, action.String()+": losses", losses, got)
+		equal.Values(t, action.String()+": values", values, after)
 	}
 }
 

@@ -12,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/data"
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestResumeContinuesBitForBit(t *testing.T) {
@@ -56,9 +55,7 @@ func TestResumeContinuesBitForBit(t *testing.T) {
 				c.Scaler, c.Batches = scaler, b.loader(t, data.LoaderOptions{Batch: 8, Start: saved.Position(), Workers: 2})
 			})
 			fatal.If(t, resumed.Resume(saved))
-			if diff := cmp.Diff(want, losses(steps(t, resumed, 4))); diff != "" {
-				t.Errorf("losses (-whole +resumed):\n%s", diff)
-			}
+			equal.Values(t, "losses", want, losses(steps(t, resumed, 4)))
 			if resumed.Steps() != 7 || saved.Step() != 3 {
 				t.Errorf("%d steps after resuming at %d, want 7 after 3", resumed.Steps(), saved.Step())
 			}

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/data"
@@ -17,8 +19,6 @@ import (
 	"github.com/memtop/memtop/engine/nn"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/weights"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // lossesOf is the losses of n steps with settings, from a fresh model. Dropout is
@@ -55,9 +55,7 @@ func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
 					s.AMP = mode
 					s.Checkpoint, _ = nn.ParsePolicy(policy)
 				})
-				if diff := cmp.Diff(want[:len(got)], got); diff != "" {
-					t.Errorf("losses (-none +%s):\n%s", policy, diff)
-				}
+				equal.Values(t, fmt.Sprintf("losses with %v", policy), want[:len(got)], got)
 			})
 		}
 	}
@@ -142,9 +140,7 @@ func TestLiveBytesAreExactlyWhatTheyShouldBe(t *testing.T) {
 				s.Optimizer, s.AMP = optim.Defaults(kind), mode
 				trainer := b.trainer(t, s, nil)
 				for _, e := range steps(t, trainer, 3) {
-					if diff := cmp.Diff(trainer.Live(), e.Memory.Now.Category); diff != "" {
-						t.Errorf("step %d (-tensors +allocator):\n%s", e.Step, diff)
-					}
+					equal.Values(t, fmt.Sprintf("step %d", e.Step), trainer.Live(), e.Memory.Now.Category)
 					addsUp(t, &e)
 				}
 			})

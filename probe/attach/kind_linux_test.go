@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 )
 
@@ -209,9 +209,7 @@ func TestTheAgentKnowsTheSameLaunchers(t *testing.T) {
 			got = append(got, strings.Trim(quoted, `"`))
 		}
 		sort := cmpopts.SortSlices(strings.Compare)
-		if diff := cmp.Diff(want, got, sort); diff != "" {
-			t.Errorf("%s differs from the table here (-here +there):\n%s", name, diff)
-		}
+		equal.Values(t, fmt.Sprintf("%s differs from the table here", name), want, got, sort)
 	}
 }
 

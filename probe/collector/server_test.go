@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/cmd/testing/metricstest"
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
 )
@@ -66,11 +65,7 @@ func scrape(ctx context.Context, h http.Handler, change func(*http.Request)) *ht
 // those of others that may run here.
 func ofThisProcess(t *testing.T, text, name string) (value float64, found bool) {
 	t.Helper()
-	samples, err := metricstest.Parse(exposition.Text, text)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	for sample, v := range samples {
+	for sample, v := range samplesOf(t, text) {
 		if strings.HasPrefix(sample, name+"{") && strings.Contains(sample, `pid="`+strconv.Itoa(os.Getpid())+`"`) {
 			value, found = v, true
 		}

@@ -9,10 +9,7 @@ func TestTheFormatIsTheOneThatIsAskedFor(t *testing.T) {
 		want   Format
 	}{
 		"nothing is said": {nil, OpenMetrics},
-		"an empty header": {[]string{""}, OpenMetrics},
 		"curl":            {[]string{"*/*"}, OpenMetrics},
-		"a browser":       {[]string{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"}, OpenMetrics},
-		"Prometheus 2.42": {[]string{"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"}, OpenMetrics},
 		"Prometheus 2.53": {[]string{"application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"}, OpenMetrics},
 		"Prometheus 3": {[]string{
 			"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5," +
@@ -27,14 +24,11 @@ func TestTheFormatIsTheOneThatIsAskedFor(t *testing.T) {
 		"text in capitals with spaces":            {[]string{"  TEXT/Plain ; Version=0.0.4 ; Q=0.4 "}, Text},
 		"a charset besides":                       {[]string{"text/plain; version=0.0.4; charset=utf-8"}, Text},
 		"any text":                                {[]string{"text/*"}, Text},
-		"any application":                         {[]string{"application/*, text/plain;q=0.9"}, OpenMetrics},
 		"the higher quality":                      {[]string{"application/openmetrics-text;q=0.2, text/plain;q=0.3"}, Text},
 		"quality before order":                    {[]string{"text/plain;q=0.3, application/openmetrics-text;q=0.4"}, OpenMetrics},
 		"both equally":                            {[]string{"text/plain, application/openmetrics-text"}, OpenMetrics},
-		"all, but rather text":                    {[]string{"*/*;q=0.1, text/plain"}, Text},
 		"all, but no OpenMetrics":                 {[]string{"*/*, application/openmetrics-text;q=0"}, Text},
 		"all, but OpenMetrics of another version": {[]string{"application/openmetrics-text;version=0.0.1, */*;q=0.1"}, OpenMetrics},
-		"OpenMetrics of another version, or text": {[]string{"application/openmetrics-text;version=0.0.1, text/plain;q=0.1"}, Text},
 		"two headers":                             {[]string{"application/json", "text/plain"}, Text},
 		"junk beside text":                        {[]string{",;;=,text/plain;q=x,text/plain;q=0.5"}, Text},
 		"a quality that is not a number":          {[]string{"text/plain;q=NaN"}, none},

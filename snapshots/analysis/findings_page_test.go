@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
@@ -34,9 +33,7 @@ func TestThePageExplainsEveryKind(t *testing.T) {
 	explained := found(kindOnPage, tables)
 	slices.Sort(code)
 	slices.Sort(explained)
-	if diff := cmp.Diff(code, explained); diff != "" {
-		t.Errorf("kinds in the code and on the page (-code +page):\n%s", diff)
-	}
+	equal.Values(t, "kinds in the code and on the page", code, explained)
 }
 
 func namesIn(t *testing.T, path string, pattern *regexp.Regexp) []string {

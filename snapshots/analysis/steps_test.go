@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,59 +72,18 @@ func TestGrowthIsJudgedByInferredSteps(t *testing.T) {
 
 func TestPeaksOfStepsEqualANaiveReplay(t *testing.T) {
 	compared := 0
-	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
+	forRandom(t, func(t *testing.T, x *Index, want naive) {
 		t.Helper()
-		x := NewIndex(tr, &tr.Devices[0])
-		peaks := StepPeaks(x)
-		if len(peaks) == 0 {
-			return
-		}
-		compared++
-		level := naiveLevels(&tr.Devices[0])
-		for i, s := range x.Steps() {
-			highest := int64(0)
-			for at := s.From; at < s.To; at++ {
-				highest = max(highest, level[at+1])
-			}
-			if got := peaks[i]; got.Bytes != highest || level[got.Event+1] != highest || got.Number != int64(i+1) {
-				t.Errorf("step %d: got %+v, want %d bytes", i+1, got, highest)
+		for _, got := range StepPeaks(x) {
+			compared++
+			step := x.Steps()[got.Number-1]
+			highest := slices.Max(want.requested[step.From+1 : step.To+1])
+			if got.Bytes != highest || want.requested[got.Event+1] != highest {
+				t.Errorf("got %+v, want %d bytes", got, highest)
 			}
 		}
 	})
 	if compared == 0 {
-		t.Error("no file has steps")
+		t.Error("no trace has steps")
 	}
-}
-
-// naiveLevels adds up, by address, what is held before the first event and after
-// each.
-func naiveLevels(d *trace.Device) []int64 {
-	open, initial := make(map[uint64]int64), int64(0)
-	relative := []int64{0}
-	for i := range d.Events.Len() {
-		e, level := d.Events.At(i), relative[i]
-		switch size, ok := open[e.Addr]; {
-		case e.Kind == trace.Alloc:
-			open[e.Addr] = e.Size
-			level += e.Size - size
-		case e.Kind.Closes() && ok:
-			delete(open, e.Addr)
-			level -= size
-		case e.Kind.Closes():
-			initial += e.Size
-			level -= e.Size
-		}
-		relative = append(relative, level)
-	}
-	for _, s := range d.Final.Segments {
-		for _, b := range s.Blocks {
-			if _, ok := open[b.Addr]; !ok && b.State.Live() {
-				initial += b.LiveRequested()
-			}
-		}
-	}
-	for i := range relative {
-		relative[i] += initial
-	}
-	return relative
 }

@@ -39,8 +39,7 @@ block 0x200000 2097152 active_allocated requested=2097152 stack=kept
 `
 
 func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
-	tr, err := tracetest.ParseText(strings.NewReader(pinnedText))
-	fatal.If(t, err)
+	tr := tracetest.Parse(t, pinnedText)
 	r := New(tr)
 	if got := r.Devices[0].PeakRequested; got != 512 || len(r.Devices) != 1 {
 		t.Errorf("%d devices, the first with %d bytes: pinned memory is no device's", len(r.Devices), got)
@@ -69,8 +68,7 @@ func TestPinnedMemoryHasItsOwnPart(t *testing.T) {
 
 func TestNoPinnedMemoryHasNoPart(t *testing.T) {
 	for name, end := range map[string]string{"the file has no such keys": "", "nothing was recorded": "pinned\n"} {
-		tr, err := tracetest.ParseText(strings.NewReader("memtop-trace 1\ndevice 0\nalloc 0x100 512\n" + end))
-		fatal.If(t, err)
+		tr := tracetest.Parse(t, "memtop-trace 1\ndevice 0\nalloc 0x100 512\n"+end)
 		if r := New(tr); r.Pinned != nil {
 			t.Errorf("%s: %+v", name, r.Pinned)
 		}

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestTheHostsPartHasWhatEndsTheProgramAndWhen has a program of 200 steps with a MiB more
@@ -144,8 +144,6 @@ func TestAReportSaysTheSameOfAnIndexThatWasNotPrepared(t *testing.T) {
 		}
 		plain, err := json.Marshal(Of(tr, indexes))
 		fatal.If(t, err)
-		if diff := cmp.Diff(string(plain), string(prepared)); diff != "" {
-			t.Errorf("%s: %s", path, diff)
-		}
+		equal.Values(t, path, string(plain), string(prepared))
 	}
 }

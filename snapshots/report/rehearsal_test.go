@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 )
 
@@ -29,8 +28,7 @@ oom 1073741824 4294967296 @5 stack=forward
 // reportOfRehearsal returns the report of that trace.
 func reportOfRehearsal(t *testing.T) *Report {
 	t.Helper()
-	read, err := tracetest.ParseText(strings.NewReader(rehearsedTrace))
-	fatal.If(t, err)
+	read := tracetest.Parse(t, rehearsedTrace)
 	return New(read)
 }
 

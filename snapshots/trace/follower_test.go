@@ -96,18 +96,6 @@ func TestFollowersPlayEvents(t *testing.T) {
 		final    string
 		problems []string
 	}{
-		"a block of max_split_size is not cut": {
-			trace: `
-settings
-setting "max_split_size" 20971520
-device 0
-segment_alloc 0x1000000 33554432
-alloc 0x1000000 20971520`,
-			final: `
-segment 0x1000000 33554432 device=0 allocated=33554432 active=33554432 requested=20971520 stream=0x0 type="large" pool=0,0 expandable=false stack=-
-  block 0x1000000 33554432 active_allocated requested=20971520 stack=-
-`,
-		},
 		"memory from the middle of a free block cuts it in three": {
 			trace: `
 device 0
@@ -162,25 +150,6 @@ segment 0x1000000 6291456 allocated=512 active=512 requested=8 type="small" expa
   block 0x1000000 4194304 inactive requested=0 stack=-
   block 0x1400000 512 active_allocated requested=8
   block 0x1400200 2096640 inactive requested=9
-`,
-		},
-		"memory of the same reserved addresses has the stack of what is there": {
-			trace: `
-device 0
-frame f1 "a.go" 1 "a"
-frame f2 "b.go" 2 "b"
-stack s1 f1
-stack s2 f2
-segment_map 0x1000000 2097152 stack=s2
-segment 0x1400000 2097152 stream=0x0 type="small" expandable=true stack=s1
-  block 0x1400000 2097152 active_allocated requested=2097152`,
-			final: `
-frame f1 "a.go" 1 "a"
-stack s1 f1
-segment 0x1000000 2097152 device=0 allocated=0 active=0 requested=0 stream=0x0 type="small" pool=0,0 expandable=true stack=s1
-  block 0x1000000 2097152 inactive requested=0 stack=-
-segment 0x1400000 2097152 stream=0x0 type="small" expandable=true stack=s1
-  block 0x1400000 2097152 active_allocated requested=2097152
 `,
 		},
 		"what contradicts the state changes nothing": {

@@ -70,23 +70,7 @@ segment 0xa000000 20971520 allocated=0 active=0 requested=0 type="large"
   block 0xa000000 20971520 inactive requested=0 stack=-
 `,
 		},
-		"unmapping is undone by joining the neighbours of the stream": {
-			trace: `
-device 0
-segment_unmap 0x1200000 2097152 stream=0x7
-segment 0x1000000 2097152 stream=0x7 type="small" expandable=true
-  block 0x1000000 2097152 inactive
-segment 0x1400000 2097152 stream=0x7 type="small" expandable=true
-  block 0x1400000 2097152 inactive
-segment 0x1600000 2097152 stream=0x8 type="small" expandable=true
-  block 0x1600000 2097152 inactive`,
-			base: `
-segment 0x1000000 6291456 allocated=0 active=0 requested=0 stream=0x7 type="small" expandable=true
-  block 0x1000000 6291456 inactive requested=0 stack=-
-segment 0x1600000 2097152 allocated=0 active=0 requested=0 stream=0x8 type="small" expandable=true
-  block 0x1600000 2097152 inactive requested=0 stack=-
-`,
-		},
+
 		"what cannot be undone is listed, newest first": {
 			trace: `
 device 3

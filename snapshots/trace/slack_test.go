@@ -5,18 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
-
-func TestEventsTakeFortyBytes(t *testing.T) {
-	if n := unsafe.Sizeof(trace.Event{}); n != 40 {
-		t.Errorf("an event takes %d bytes: hot loops and limits count on 40", n)
-	}
-}
 
 // ownRules is an allocator that rounds to 96 bytes, less or more than PyTorch's.
 type ownRules struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -99,8 +100,6 @@ func TestWindowsThatDoNotOverlapLeaveAGap(t *testing.T) {
 			t.Errorf("the final state (-recorded +merged):\n%.2000s", diff)
 		}
 		last := g.Events.At(g.Events.Len() - 1)
-		if diff := cmp.Diff(said(tr, d.Events.At(n-1)), said(got, last)); diff != "" {
-			t.Errorf("the last event (-recorded +merged):\n%s", diff)
-		}
+		equal.Values(t, "the last event", said(tr, d.Events.At(n-1)), said(got, last))
 	})
 }

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // traceOf returns the trace of a recording.
@@ -42,9 +41,7 @@ func TestStreamsOfEveryChecksumAreRead(t *testing.T) {
 		if got, ok := wire.ChecksumNamed(name); !ok || got != sum {
 			t.Errorf("%q is checksum %d, want %d", name, got, sum)
 		}
-		if diff := cmp.Diff(want, asText(t, traceOf(t, summed(t, sum)))); diff != "" {
-			t.Errorf("%q (-crc32c +%s):\n%s", name, name, diff)
-		}
+		equal.Values(t, "with checksum "+name, want, asText(t, traceOf(t, summed(t, sum))))
 	}
 	if _, ok := wire.ChecksumNamed("md5"); ok {
 		t.Error("there is no md5 here")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -30,13 +31,10 @@ func TestARecordingIsTheSession(t *testing.T) {
 	live := s.Trace()
 	got, err := wire.Read(t.Context(), iotest.OneByteReader(bytes.NewReader(whole)), wire.Options{})
 	fatal.If(t, err)
-	if diff := cmp.Diff(asText(t, live), asText(t, got)); diff != "" {
-		t.Errorf("(-live +recording):\n%s", diff)
-	}
+	equal.Values(t, "the result", asText(t, live), asText(t, got))
 	live.Steps[0].Loss, got.Steps[0].Loss = 0, 0 // no number, which equals nothing
-	if diff := cmp.Diff(live.Live, got.Live) + cmp.Diff(live.Steps, got.Steps); diff != "" {
-		t.Errorf("(-live +recording):\n%s", diff)
-	}
+	equal.Values(t, "what is live", live.Live, got.Live)
+	equal.Values(t, "the steps", live.Steps, got.Steps)
 	want := trace.Info{Kind: "recording", Container: "mtr", PickleProtocol: -1, Writer: "memtop's engine", TraceLists: 1}
 	if diff := cmp.Diff(want, got.Info); diff != "" || len(got.Notices) > 0 {
 		t.Errorf("info (-want +got):\n%s\nnotices: %q", diff, got.Notices)

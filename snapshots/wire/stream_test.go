@@ -3,13 +3,12 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -81,9 +80,7 @@ func TestTracesNeverChange(t *testing.T) {
 		traces, texts = append(traces, tr), append(texts, asText(t, tr))
 	}
 	for i, tr := range traces {
-		if diff := cmp.Diff(texts[i], asText(t, tr)); diff != "" {
-			t.Errorf("trace %d (-then +now):\n%s", i, diff)
-		}
+		equal.Values(t, fmt.Sprintf("trace %d", i), texts[i], asText(t, tr))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -140,9 +141,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 		{Type: wire.CountersFrame, Message: wire.Message{Counters: counters}},
 		{Type: wire.ByeFrame, Reason: "enough"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-sent +received):\n%s", diff)
-	}
+	equal.Values(t, "the result", want, got)
 }
 
 // TestWhatIsTooMuchForAFrame never sends what a reader would refuse.

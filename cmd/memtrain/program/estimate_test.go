@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 )
 
 // parsed is memtop estimate with the given flags.
@@ -53,16 +53,13 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 	small := []string{"--layers", "2", "--dim", "64", "--seq", "32", "--batch", "4"}
 	tests := map[string][]string{
 		"a gpt":                       small,
-		"in bf16, checkpointed":       append(slices.Clip(small), "--amp", "bf16", "--checkpoint", "block"),
 		"the whole model in bfloat16": append(slices.Clip(small), "--half", "--optimizer", "sgd"),
 		"in bfloat16 throughout":      append(slices.Clip(small), "--half", "--main-copies", "off"),
-		"in float16":                  append(slices.Clip(small), "--half=fp16"),
 		"a part at a time":            append(slices.Clip(small), "--dropout", "0.1", "--micro-batch", "1", "--attention", "naive"),
 		"a published one, smaller":    append(slices.Clip(small), "--model", "gpt2", "--vocab", "300", "--heads", "4"),
 		"an mlp":                      {"--model", "mlp"},
 		"a llama":                     append(slices.Clip(small), "--model", "llama", "--amp", "bf16"),
 		"a llama, half, recomputed":   append(slices.Clip(small), "--model", "llama", "--half", "--checkpoint", "selective"),
-		"with PyTorch's loss":         append(slices.Clip(small), "--loss-memory", "pytorch", "--amp", "bf16", "--accumulate", "2", "--vocab", "5000"),
 		"a convolutional net":         {"--model", "conv", "--batch", "4"},
 	}
 	for name, args := range tests {
@@ -196,27 +193,6 @@ func TestEveryOptimizerHasItsFormula(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimateOf70B is an estimate with all of its variants.
-func BenchmarkEstimateOf70B(b *testing.B) {
-	e := parsed(b, []string{"--model", "llama-70b", "--amp", "bf16"})
-	for b.Loop() {
-		if _, err := e.Run(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkRehearsalOf70B is the run itself.
-func BenchmarkRehearsalOf70B(b *testing.B) {
-	v, err := parsed(b, []string{"--model", "llama-70b", "--amp", "bf16"}).asked()
-	fatal.If(b, err)
-	for b.Loop() {
-		if _, err := v.estimate(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // The parts of memory that publications tell of.
 var (
 	parameters  = highest(trace.Parameter)
@@ -292,9 +268,7 @@ func TestPublishedConfigurations(t *testing.T) {
 
 func TestEverySettingHasAFlag(t *testing.T) {
 	want := slices.Sorted(slices.Values(train.Keys()))
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(settingFlags))); diff != "" {
-		t.Errorf("flags (-settings +flags):\n%s", diff)
-	}
+	equal.Values(t, "flags", want, slices.Sorted(slices.Values(settingFlags)))
 }
 
 func TestALossThatIsNoNumberIsNull(t *testing.T) {

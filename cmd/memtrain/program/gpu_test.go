@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,15 +14,13 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/cudatest"
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/hostbuild"
 	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/engine/amp"
 	"github.com/memtop/memtop/engine/device/cuda"
-	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // hostKernels is the host build of the kernels, which all tests share.
@@ -142,9 +139,7 @@ func trainsAlike(t *testing.T, g GPUs, limit float64, args []string) {
 		}
 		cpu[i].Loss, gpu[i].Loss = 0, 0
 	}
-	if diff := cmp.Diff(cpu, gpu); diff != "" {
-		t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
-	}
+	equal.Values(t, "memory differs", cpu, gpu)
 }
 
 // TestAGPUPadsAnOddVocabulary checks that a GPU pads unless a flag forbids it,
@@ -176,9 +171,7 @@ func TestAGPUAsksItsAllocatorForTheSame(t *testing.T) {
 		trained(t, g, append(small, "--steps", "3", "--device", name, "--snapshot", path)...)
 		of[i] = memoryEvents(t, path)
 	}
-	if diff := cmp.Diff(of[0], of[1]); diff != "" {
-		t.Errorf("the allocators' events differ (-cpu:0 +cuda:0):\n%s", diff)
-	}
+	equal.Values(t, "the allocators' events differ", of[0], of[1])
 }
 
 // TestARunFromTheHostAsksItsAllocatorForTheSameAgain checks that the parameters
@@ -190,9 +183,7 @@ func TestARunFromTheHostAsksItsAllocatorForTheSameAgain(t *testing.T) {
 		trained(t, nil, append(small, "--layers", "2", "--steps", "4", "--offload", everything, "--device", "cpu:0", "--snapshot", path)...)
 		of[i] = memoryEvents(t, path)
 	}
-	if diff := cmp.Diff(of[0], of[1]); diff != "" {
-		t.Errorf("the events differ (-one run +another):\n%s", diff)
-	}
+	equal.Values(t, "the events differ", of[0], of[1])
 }
 
 // memoryEvent is an event of an allocator with its address counted from the
@@ -248,55 +239,4 @@ func TestAGPUTrainsAsTheProcessorDoesForFiftySteps(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn changes settings of a run
-// on the tests' GPU, which is given steps ahead of those it has done, and looks
-// in the run's own events for the step that began next.
-func TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.pickle")
-	w := startWatchedOn(t, gpus(t), append(slices.Clone(small), "--device", "cuda:0", "--snapshot", path)...)
-	w.until(2)
-	var changes []trace.Change
-	for _, set := range []string{`{"checkpoint":"block"}`, `{"amp":"bf16"}`} {
-		var answer protocol.Settings
-		w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":`+set+`}`, &answer)
-		made := answer.Changes[len(answer.Changes)-1]
-		if made.State != trace.Applied {
-			t.Fatalf("%s is %v: %s", set, made.State, made.Reason)
-		}
-		changes = append(changes, made)
-		w.until(made.Step + 2)
-	}
-	steps := w.end()
-	begun := beginnings(t, path)
-	for _, c := range changes {
-		next := int64(slices.IndexFunc(begun, func(at int64) bool { return at > c.Time }) + 1)
-		if next == 0 || c.Step < next || c.Step > next+1 {
-			t.Errorf("%s holds from step %d on; after the request, step %d was the next to begin", c.Key, c.Step, next)
-		}
-		for _, o := range steps {
-			if got, want := o.Settings[c.Key] == c.To, o.Step >= c.Step; got != want {
-				t.Errorf("step %d: %s=%s holds: %v; it is said to hold from step %d on", o.Step, c.Key, c.To, got, c.Step)
-			}
-		}
-		if before, after := steps[c.Step-2], steps[c.Step]; before.PeakAllocated == after.PeakAllocated {
-			t.Errorf("%s=%s has not moved the peak of %d bytes", c.Key, c.To, after.PeakAllocated)
-		}
-	}
-}
-
-// beginnings returns when the steps of a run began, microseconds since the
-// epoch, from its snapshot.
-func beginnings(t *testing.T, path string) (begun []int64) {
-	t.Helper()
-	d := &onfile.Trace(t, path).Devices[0]
-	for i := range d.Events.Len() {
-		if e := d.Events.At(i); e.Kind == trace.StepBegin {
-			if begun = append(begun, e.Time); e.Size != int64(len(begun)) {
-				t.Fatalf("step %d begins behind %d others", e.Size, len(begun)-1)
-			}
-		}
-	}
-	return begun
 }

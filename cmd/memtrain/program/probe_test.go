@@ -33,18 +33,13 @@ type watchedRun struct {
 
 func startWatched(t *testing.T, args ...string) *watchedRun {
 	t.Helper()
-	return startWatchedOn(t, nil, args...)
-}
-
-func startWatchedOn(t *testing.T, g GPUs, args ...string) *watchedRun {
-	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("MEMTOP_DIR", filepath.Join(dir, "p"))
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		_ = execute(ctx, append(args, "--json", "--steps", "0"), command.NewOutput(&stdout), command.NewOutput(&stderr), Reach{GPUs: g})
+		_ = execute(ctx, append(args, "--json", "--steps", "0"), command.NewOutput(&stdout), command.NewOutput(&stderr), Reach{})
 	}) // it is interrupted
 	t.Cleanup(func() { cancel(); wait.Wait() })
 	w := &watchedRun{t: t, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -2,6 +2,7 @@ package tracetest
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -75,9 +76,12 @@ func (r *reader) line(text string) {
 	case "settings":
 		r.t.Settings = append([]trace.Setting{}, r.t.Settings...)
 	case "setting":
-		v := values{r.rest}
-		r.t.Settings = append(r.t.Settings, v.entry(0))
-		r.rest = v.rest
+		s := trace.Setting{Key: r.text(r.next())}
+		d := json.NewDecoder(strings.NewReader(r.rest))
+		d.UseNumber()
+		s.Value = readValue(d)
+		r.rest = r.rest[d.InputOffset():]
+		r.t.Settings = append(r.t.Settings, s)
 	case "annotations":
 		r.t.Annotations = append([]trace.Annotation{}, r.t.Annotations...)
 	case "annotation":

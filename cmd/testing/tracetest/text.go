@@ -1,8 +1,8 @@
 package tracetest
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,8 +50,7 @@ import (
 // not given; as= is a state's name as written, when STATE does not say it. What
 // a line does not mention, its writer did not know.
 //
-// VALUE is null, true, false, an integer, a float (which has a point, an
-// exponent, or is nan, +inf or -inf), T, [VALUE, ...] or {T: VALUE, ...}.
+// VALUE is JSON. A number with neither a point nor an exponent is an integer.
 
 const textHeader = "memtop-trace 1"
 
@@ -143,10 +142,10 @@ func value(b []byte, v any) []byte {
 		return strconv.AppendQuote(b, v)
 	case float64:
 		text := strconv.FormatFloat(v, 'g', -1, 64)
-		if !strings.ContainsAny(text, ".eNI") {
+		if !strings.ContainsAny(text, ".e") {
 			text += ".0"
 		}
-		return append(b, strings.ToLower(text)...)
+		return append(b, text...)
 	case []any:
 		return list(append(b, '['), len(v), ']', func(b []byte, i int) []byte { return value(b, v[i]) })
 	case []trace.Setting:
@@ -168,85 +167,42 @@ func list(b []byte, n int, end byte, item func(b []byte, i int) []byte) []byte {
 	return append(b, end)
 }
 
-// values reads values of settings.
-type values struct{ rest string }
-
-// next skips white space and returns the next byte, 0 at the end.
-func (v *values) next() byte {
-	v.rest = strings.TrimLeft(v.rest, " \t")
-	if v.rest == "" {
-		return 0
-	}
-	return v.rest[0]
-}
-
-// skip takes a byte that must be next.
-func (v *values) skip(want byte) {
-	if v.next() != want {
-		fail("%.20q does not begin with %q", v.rest, want)
-	}
-	v.rest = v.rest[1:]
-}
-
-func (v *values) read() any {
-	switch v.next() {
-	case '"':
-		return v.quoted()
-	case '[':
-		list := []any{}
-		v.items('[', ']', func() { list = append(list, v.read()) })
-		return list
-	case '{':
-		dict := []trace.Setting{}
-		v.items('{', '}', func() { dict = append(dict, v.entry(':')) })
-		return dict
-	}
-	end := strings.IndexAny(v.rest+" ", " \t,]}:")
-	word := v.rest[:end]
-	v.rest = v.rest[end:]
-	if i := slices.Index([]string{"null", "true", "false"}, word); i >= 0 {
-		return []any{nil, true, false}[i]
-	}
-	if n, err := strconv.ParseInt(word, 0, 64); err == nil {
-		return n
-	}
-	if n, err := strconv.ParseUint(word, 0, 64); err == nil {
-		return n
-	}
-	f, err := strconv.ParseFloat(word, 64)
+// readValue reads a setting's value.
+func readValue(d *json.Decoder) any {
+	token, err := d.Token()
 	if err != nil {
-		fail("%.20q is not a value", word)
+		fail("no value: %v", err)
 	}
-	return f
-}
-
-func (v *values) quoted() string {
-	v.next()
-	prefix, err := strconv.QuotedPrefix(v.rest)
-	if err != nil || prefix[0] != '"' {
-		fail("%.20q does not begin with text in quotes", v.rest)
-	}
-	v.rest = v.rest[len(prefix):]
-	text, _ := strconv.Unquote(prefix) // it is quoted
-	return text
-}
-
-// entry reads a key, what follows it, and its value.
-func (v *values) entry(between byte) trace.Setting {
-	key := v.quoted()
-	if between != 0 {
-		v.skip(between)
-	}
-	return trace.Setting{Key: key, Value: v.read()}
-}
-
-func (v *values) items(begin, end byte, item func()) {
-	v.skip(begin)
-	for v.next() != end {
-		item()
-		if v.next() != end {
-			v.skip(',')
+	switch v := token.(type) {
+	case json.Number:
+		return number(string(v))
+	case json.Delim:
+		defer d.Token() //nolint:errcheck // what ends it
+		if v == '[' {
+			list := []any{}
+			for d.More() {
+				list = append(list, readValue(d))
+			}
+			return list
 		}
+		dict := []trace.Setting{}
+		for d.More() {
+			key, _ := readValue(d).(string)
+			dict = append(dict, trace.Setting{Key: key, Value: readValue(d)})
+		}
+		return dict
+	default:
+		return v
 	}
-	v.skip(end)
+}
+
+func number(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(text, 64) // what JSON takes for a number is one
+	return f
 }

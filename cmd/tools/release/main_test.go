@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
-
 	cdx "github.com/CycloneDX/cyclonedx-go"
-	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/cmd/testing/equal"
+	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
 // made runs the command on what it reads and returns what it writes.
@@ -115,9 +115,7 @@ func TestAnImageHasOneProgramAndIsTheSameTwice(t *testing.T) {
 	}
 	parse(t, blobs["manifest.json"], &docker)
 	place := func(d descriptor) string { return "blobs/sha256/" + strings.TrimPrefix(d.Digest, "sha256:") }
-	if diff := cmp.Diff([]string{place(manifest.Config), place(manifest.Layers[0])}, append([]string{docker[0].Config}, docker[0].Layers...)); diff != "" {
-		t.Errorf("docker reads others: %s", diff)
-	}
+	equal.Values(t, "docker reads others", []string{place(manifest.Config), place(manifest.Layers[0])}, append([]string{docker[0].Config}, docker[0].Layers...))
 }
 
 func parse(t *testing.T, text []byte, to any) {

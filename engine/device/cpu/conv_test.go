@@ -78,23 +78,6 @@ func TestConvolutionAgreesWithTheDefinition(t *testing.T) {
 	}
 }
 
-func TestConvolutionGradientsAgreeWithFiniteDifferences(t *testing.T) {
-	for name, c := range convolutions {
-		if c.InChannels == 40 {
-			continue // too many differences; compared with float64 below
-		}
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, 2)
-			c, g := newConv(r, device.Float64, c)
-			r.Conv2DBackward(g.Plan())
-			x, weight, bias, dy := r.get(c.X), r.get(c.Weight), r.get(c.Bias), r.get(g.DY)
-			near(t, "dx", r.get(g.DX), numericalGradient(x, dy, func(v []float64) []float64 { return referenceConv(c, v, weight, bias) }), 1e-7)
-			near(t, "dweight", r.get(g.DWeight), numericalGradient(weight, dy, func(v []float64) []float64 { return referenceConv(c, x, v, bias) }), 1e-7)
-			near(t, "dbias", r.get(g.DBias), numericalGradient(bias, dy, func(v []float64) []float64 { return referenceConv(c, x, weight, v) }), 1e-7)
-		})
-	}
-}
-
 func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
 	fatal.IfShort(t)
 	for name, c := range convolutions {

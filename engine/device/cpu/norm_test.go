@@ -5,8 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/engine/device"
 )
 
@@ -128,26 +127,6 @@ func optionalValues(r *rig, a device.Array) []float64 {
 	return r.get(a)
 }
 
-func TestNormGradientsAgreeWithFiniteDifferences(t *testing.T) {
-	for _, rms := range []bool{false, true} {
-		t.Run(fmt.Sprintf("rms %v", rms), func(t *testing.T) {
-			const rows, cols = 6, 9
-			r := newRig(t, 2)
-			c := newNormCase(r, device.Float64, rows, cols, true, rms)
-			c.run(r)
-			x, dy, weight, bias := r.get(c.n.X), r.get(c.g.DY), r.get(c.n.Weight), optionalValues(r, c.n.Bias)
-			f := func(x, weight, bias []float64) []float64 {
-				return referenceNorm(x, weight, bias, rows, cols, c.n.Eps, rms)
-			}
-			near(t, "dx", r.get(c.g.DX), numericalGradient(x, dy, func(v []float64) []float64 { return f(v, weight, bias) }), 1e-7)
-			near(t, "dweight", r.get(c.g.DWeight), numericalGradient(weight, dy, func(v []float64) []float64 { return f(x, v, bias) }), 1e-7)
-			if !rms {
-				near(t, "dbias", r.get(c.g.DBias), numericalGradient(bias, dy, func(v []float64) []float64 { return f(x, weight, v) }), 1e-7)
-			}
-		})
-	}
-}
-
 func TestNormGradientsInHalfPrecisionFollowThoseInFloat64(t *testing.T) {
 	for _, rms := range []bool{false, true} {
 		for _, kind := range []device.DType{device.Float32, device.BFloat16, device.Float16} {
@@ -227,8 +206,6 @@ func TestACausalSoftmaxIsThatOfMaskedScores(t *testing.T) {
 		got, want := r.array(kind, x.Len), r.array(kind, x.Len)
 		r.Softmax(got, x, matrices*n, n, true)
 		r.Softmax(want, masked, matrices*n, n, false)
-		if diff := cmp.Diff(r.get(want), r.get(got)); diff != "" {
-			t.Errorf("%v (-masked +causal):\n%s", kind, diff)
-		}
+		equal.Values(t, kind.String(), r.get(want), r.get(got))
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
@@ -31,9 +29,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 		want = append(want, fmt.Sprintf("%x  %s.ptx", sha256.Sum256(ptxOf(t, kernels.Module(i))), m.Name),
 			fmt.Sprintf("%x  %s.tar.zst with %v", sha256.Sum256([]byte(read(t, "modules/"+m.Name+".tar.zst"))), m.Name, source.Machines))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the modules were made from other sources, or without machine code: run go generate, which needs clang-19 and ptxas\n%s", diff)
-	}
+	equal.Values(t, "the modules were made from other sources, or without machine code: run go generate, which needs clang-19 and ptxas", want, got)
 }
 
 func read(t *testing.T, name string) string {
@@ -136,7 +132,5 @@ func TestGeneratingAgainGivesTheSameBytes(t *testing.T) {
 		}
 		return lines
 	}
-	if diff := cmp.Diff(without(read(t, filepath.Join(dir, "MANIFEST"))), without(manifest)); diff != "" {
-		t.Errorf("the compiler's output for the sources is another: run go generate\n%s", diff)
-	}
+	equal.Values(t, "the compiler's output for the sources is another: run go generate", without(read(t, filepath.Join(dir, "MANIFEST"))), without(manifest))
 }
