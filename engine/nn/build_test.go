@@ -151,8 +151,8 @@ type shifted struct {
 func newShifted(b nn.Builder) *shifted {
 	m := &shifted{Parts: nn.NewParts(b)}
 	m.shift = m.Param("shift", nn.Uniform(1), 3)
-	nn.Part(&m.Parts, "first", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 3, 3, false) })
-	nn.Part(&m.Parts, "second", func(nn.Builder) *nn.GELU { return &nn.GELU{} })
+	m.Linear("first", 3, 3)
+	m.Linear("second", 3, 3)
 	return m
 }
 
@@ -171,6 +171,6 @@ func TestPartsAreNamedWhereTheyAreMade(t *testing.T) {
 		parameters = append(parameters, p.Name())
 	}
 	nn.Walk(model, func(path string, _ nn.Module) { paths = append(paths, path) })
-	equal.Values(t, "parameters", []string{"0.shift", "0.first.weight"}, parameters)
+	equal.Values(t, "parameters", []string{"0.shift", "0.first.weight", "0.first.bias", "0.second.weight", "0.second.bias"}, parameters)
 	equal.Values(t, "modules", []string{"", "0", "0.first", "0.second"}, paths)
 }

@@ -23,15 +23,7 @@ type Parts struct {
 // NewParts returns the parts of the module that b makes, none yet.
 func NewParts(b Builder) Parts { return Parts{builder: b} }
 
-// Part makes a module within the one that has the parts, and appends it to its
-// children.
-func Part[M Module](p *Parts, name string, construct func(b Builder) M) M {
-	m := construct(p.builder.In(name))
-	p.children = append(p.children, Child{Name: name, Module: m})
-	return m
-}
-
-// Linear makes a [Linear] with a bias within the module, as [Part] does. (It
+// Linear makes a [Linear] with a bias within the module, and appends it to its children. (It
 // contains no closure: stack traces would show the closure in the place of the
 // caller's line.)
 func (p *Parts) Linear(name string, in, out int) *Linear {

@@ -126,24 +126,25 @@ func (x *Index) keptAlone(note trace.NoteID) bool {
 	return keeper != "" && !leak.HasGraph(keeper)
 }
 
-// Held is live memory of one stack that is for one thing and that one keeper keeps.
+// Held is live memory of one line that is for one thing and that one keeper keeps.
 type Held struct {
-	Stack    trace.StackID
-	Category trace.Category
-	Keeper   string // "" if none is noted
-	Bytes    int64
-	Count    int
+	Line     string `json:"line"` // "file:line function"
+	Category string `json:"category"`
+	Bytes    int64  `json:"bytes"`
+	Count    int    `json:"count"`
+	Keeper   string `json:"keeper"` // the variable, container or graph that keeps it, "" if none is noted
 }
 
 // HeldAt returns the live memory right after an event, the largest first.
 func (x *Index) HeldAt(at int) []Held {
-	alive := x.alive(x.clamp(at))
-	var all []Held
-	place := make(map[Held]int)
-	for i := range alive {
-		a := &alive[i]
-		category, _ := x.Category(*a)
-		held := Held{Stack: a.Stack, Category: category, Keeper: x.keeper(a.Note)}
+	all := make([]Held, 0)
+	place, names := make(map[Held]int), make(map[trace.StackID]string)
+	for _, a := range x.alive(x.clamp(at)) {
+		if names[a.Stack] == "" {
+			names[a.Stack] = x.StackName(a.Stack)
+		}
+		category, _ := x.Category(a)
+		held := Held{Line: names[a.Stack], Category: category.String(), Keeper: x.keeper(a.Note)}
 		if _, known := place[held]; !known {
 			place[held] = len(all)
 			all = append(all, held)

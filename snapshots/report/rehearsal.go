@@ -57,23 +57,23 @@ type RehearsedGPU struct {
 
 // RehearsedOn is one device of one rank.
 type RehearsedOn struct {
-	Rank             int        `json:"rank"`
-	Device           int        `json:"device"`
-	Steps            int        `json:"steps"`
-	PeakAllocated    int64      `json:"peak_allocated_bytes"`
-	PeakReserved     int64      `json:"peak_reserved_bytes"`
-	DeviceBytes      int64      `json:"device_bytes"`   // the most bytes taken of the device, with the context
-	Together         int64      `json:"together_bytes"` // the same of all processes of the command, 0 if not known
-	Processes        int        `json:"processes"`      // that then were on the device
-	CategoriesAtPeak Categories `json:"categories_at_peak"`
-	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
-	HoldersAtPeak    []Held     `json:"holders"` // the largest ones
-	Growth           []Grows    `json:"growth"`
-	Findings         []Finding  `json:"findings"`
-	Snapshot         string     `json:"snapshot"` // "" if not asked for
-	OOM              *Shortage  `json:"oom"`      // the last failed request, if the program does not fit
-	Tried            []Remedy   `json:"tried"`    // rehearsed changes, including those in OOM.WouldFit
-	Caught           *Caught    `json:"caught"`   // failed requests that the program caught, if it fits all the same
+	Rank             int             `json:"rank"`
+	Device           int             `json:"device"`
+	Steps            int             `json:"steps"`
+	PeakAllocated    int64           `json:"peak_allocated_bytes"`
+	PeakReserved     int64           `json:"peak_reserved_bytes"`
+	DeviceBytes      int64           `json:"device_bytes"`   // the most bytes taken of the device, with the context
+	Together         int64           `json:"together_bytes"` // the same of all processes of the command, 0 if not known
+	Processes        int             `json:"processes"`      // that then were on the device
+	CategoriesAtPeak Categories      `json:"categories_at_peak"`
+	TopLinesAtPeak   []Holding       `json:"top_lines_at_peak"`
+	HoldersAtPeak    []analysis.Held `json:"holders"` // the largest ones
+	Growth           []Grows         `json:"growth"`
+	Findings         []Finding       `json:"findings"`
+	Snapshot         string          `json:"snapshot"` // "" if not asked for
+	OOM              *Shortage       `json:"oom"`      // the last failed request, if the program does not fit
+	Tried            []Remedy        `json:"tried"`    // rehearsed changes, including those in OOM.WouldFit
+	Caught           *Caught         `json:"caught"`   // failed requests that the program caught, if it fits all the same
 
 	device *Device
 	index  *analysis.Index
@@ -123,7 +123,7 @@ type NotImitated struct {
 // Add adds a device of a rank, with a report on its memory at the end or at the
 // moment when it ran out. Without a report the holders of the memory are unknown.
 func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
-	on.TopLinesAtPeak, on.HoldersAtPeak, on.Growth = make([]Holding, 0), make([]Held, 0), make([]Grows, 0)
+	on.TopLinesAtPeak, on.HoldersAtPeak, on.Growth = make([]Holding, 0), make([]analysis.Held, 0), make([]Grows, 0)
 	on.Findings, on.Tried = make([]Finding, 0), make([]Remedy, 0)
 	for i := range of.devices() {
 		d := &of.Devices[i]
@@ -135,7 +135,8 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
 			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
 		}
-		on.HoldersAtPeak, on.Growth, on.Findings = heldAt(on.index, d.PeakEvent), on.growth(r.GPU.Total), d.Findings
+		held := on.index.HeldAt(d.PeakEvent)
+		on.HoldersAtPeak, on.Growth, on.Findings = held[:min(len(held), reportedStacks)], on.growth(r.GPU.Total), d.Findings
 		if failed && d.failure != nil {
 			on.OOM = newShortage(on.index, d.failure)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 // TestARehearsalNamesWhatHoldsAndWhatGrows: a list keeps a mebibyte of each step.
@@ -17,7 +18,7 @@ func TestARehearsalNamesWhatHoldsAndWhatGrows(t *testing.T) {
 	}))
 	r := rehearsalOn(8 * gib)
 	r.Add(RehearsedOn{Steps: 8, DeviceBytes: 8*gib - 100*mib}, New(read), false)
-	held := Held{"train.py:10 main", "other", 8 * mib, 8, "history[…], train.py:7"}
+	held := analysis.Held{Line: "train.py:10 main", Category: "other", Bytes: 8 * mib, Count: 8, Keeper: "history[…], train.py:7"}
 	if got := r.Ranks[0].HoldersAtPeak; len(got) == 0 || got[0] != held {
 		t.Errorf("holders %+v, want %+v first", got, held)
 	}

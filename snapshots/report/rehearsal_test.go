@@ -220,7 +220,7 @@ func TestARehearsalThatFitsSaysWhatChangesTake(t *testing.T) {
 		r.Tried(change, its, r)
 	}
 	r.Refused("other", "it has none")
-	wantIn(t, textOf(t, r, 80), "with less: peak allocated 2.0 GiB, 1.0 GiB less; on the device 512.0 MiB less", "with idle: no less",
+	wantIn(t, textOf(t, r, 80), "with less: peak allocated 2.0 GiB, 1.0 GiB less; on the device 512.0 MiB less", "with idle: peak allocated 3.0 GiB, no less; on the device no less",
 		"with worse: peak allocated 2.0 GiB, 1.0 GiB less; on the device 1.0 GiB more", "not other: it has none")
 }
 

@@ -61,10 +61,6 @@ func (on *RehearsedOn) trials(p *page) {
 			p.wrap("  not        ", r.Change+": "+r.Refused)
 			continue
 		}
-		if r.Saves <= 0 && r.Allocated >= on.PeakAllocated {
-			p.wrap("  with       ", r.Change+": no less")
-			continue
-		}
 		p.wrap("  with       ", fmt.Sprintf("%s: peak allocated %s, %s; on the device %s", r.Change, quantity.Bytes(r.Allocated), saves(on.PeakAllocated-r.Allocated), saves(r.Saves)))
 	}
 }

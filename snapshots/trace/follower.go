@@ -80,10 +80,6 @@ func (f *Follower) Memory() int64 {
 	return bytes
 }
 
-// Problems returns the events that contradicted the state before them. They are
-// in the trace, but did not change its final state.
-func (f *Follower) Problems() Problems { return f.problems }
-
 // Follows reports whether the follower has had a base of the device.
 func (f *Follower) Follows(device int) bool { return f.device(device) != nil }
 

@@ -135,10 +135,6 @@ func (d *Decoder) Next() (Frame, error) {
 	}
 }
 
-// Buffered returns how many bytes were read from the reader and not yet decoded.
-// When it is 0, Next may block.
-func (d *Decoder) Buffered() int { return d.r.Buffered() }
-
 func (d *Decoder) corrupt(rule, format string, values ...any) error {
 	return &CorruptError{Offset: d.begin, Rule: rule, Reason: fmt.Sprintf(format, values...)}
 }

@@ -45,8 +45,6 @@ type EstimateReport struct {
 	// Techniques are the same run with changes that lower the peak, in the order in
 	// which they are to be tried: each alone, then those that lower it further together.
 	Techniques []Technique `json:"techniques"`
-	// Formulas are the formulas of the literature that apply to the run.
-	Formulas []Formula `json:"formulas"`
 
 	about string
 }
@@ -91,8 +89,7 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 	}
 	r := &EstimateReport{
 		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.undivided().Values(),
-		Half: v.half.String(), Shard: v.settings.Shard.String(), Formulas: v.formulas(&found),
-		about: v.about(),
+		Half: v.half.String(), Shard: v.settings.Shard.String(), about: v.about(),
 	}
 	r.Ranks = []EstimatedRank{estimatedRank(e.ranks, &found.Memory)}
 	if r.Fits, err = v.fits(ctx, &found.Memory); err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
-	"github.com/memtop/memtop/engine/optim"
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -139,56 +138,6 @@ func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
 		got, err := v.fitsIn(t.Context(), m, test.capacity)
 		if err != nil || got != test.want {
 			t.Errorf("%s: fits %v, error %v, want %v", name, got, err, test.want)
-		}
-	}
-}
-
-// TestFormulasOfTheLiteratureAreMet holds the rehearsal to what was published about
-// the same memory.
-func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
-	fatal.IfShort(t)
-	gpt := []string{"--model", "gpt2-xl", "--half", "--batch", "4"}
-	tests := map[string]struct {
-		args  []string
-		wants []string
-	}{
-		"a whole model":               {gpt, []string{"(2 + 2 + 12) P", "s b (32 h L + 4 h + 2 v)"}},
-		"naive attention":             {append(slices.Clip(gpt), "--attention", "naive"), []string{"(2 + 2 + 12) P", "s b ((32 h + 2 a s) L + 4 h + 2 v)"}},
-		"everything recomputed":       {append(slices.Clip(gpt), "--checkpoint", "block"), []string{"(2 + 2 + 12) P", "s b (2 h L + 4 h + 2 v)"}},
-		"stage 1":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "optimizer"}, []string{"(2 + 2 + 12/4) P"}},
-		"stage 2":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "gradients"}, []string{"(2 + 2/4 + 12/4) P"}},
-		"stage 3":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "parameters"}, []string{"(2/4 + 2/4 + 12/4) P"}},
-		"half precision throughout":   {[]string{"--model", "llama-7b", "--half", "--main-copies", "off"}, []string{"(2 + 2 + 4) P"}},
-		"full precision":              {[]string{"--model", "gpt2"}, []string{"(4 + 4 + 8) P"}},
-		"none for other models' rows": {[]string{"--model", "conv", "--half"}, []string{"(2 + 2 + 12) P"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			v, e := rehearsed(t, test.args)
-			for _, f := range v.formulas(&e) {
-				got = append(got, f.Formula)
-				if off := math.Abs(float64(f.Estimated)/float64(f.Bytes) - 1); off > 0.04 {
-					t.Errorf("%s: %d bytes, estimated %d: %.1f %% off", f.Formula, f.Bytes, f.Estimated, 100*off)
-				}
-			}
-			if !slices.Equal(got, test.wants) {
-				t.Errorf("got %q, want %q", got, test.wants)
-			}
-		})
-	}
-}
-
-// TestEveryOptimizerHasItsFormula wants one for each but those with state in blocks.
-func TestEveryOptimizerHasItsFormula(t *testing.T) {
-	for _, kind := range optim.Kinds() {
-		v, e := rehearsed(t, []string{"--layers", "1", "--dim", "64", "--batch", "1", "--optimizer", kind.String()})
-		f, ok := v.modelStates(&e)
-		if ok == kind.Rule().InBytes() {
-			t.Errorf("%v: a formula: %v", kind, ok)
-		}
-		if off := math.Abs(float64(f.Estimated)/float64(f.Bytes) - 1); ok && off > 0.04 {
-			t.Errorf("%v: %s: %d bytes, estimated %d", kind, f.Formula, f.Bytes, f.Estimated)
 		}
 	}
 }

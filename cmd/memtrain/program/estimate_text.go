@@ -21,17 +21,7 @@ func (r *EstimateReport) Text(w io.Writer) error {
 	fmt.Fprintf(w, "\n")
 	table = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	r.fits(table)
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, f := range r.Formulas {
-		_, err := fmt.Fprintf(w, "\n%s by %s:\n  %s = %s, here %s (%+.1f %%)\n", f.Of, f.Source, f.Formula,
-			quantity.Bytes(f.Bytes), quantity.Bytes(f.Estimated), 100*(float64(f.Estimated)/float64(f.Bytes)-1))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Flush()
 }
 
 // sources prints the memory of the largest rank by source, at the rank's peak and

@@ -37,17 +37,25 @@ type Library struct {
 // Build compiles the kernels, unless a process has done so, and loads the result. It
 // stays loaded until the process ends.
 func Build(ctx context.Context) (*Library, error) {
-	path, err := compiled(ctx, "-O2", source.All())
+	path, err := compiled(ctx, "-O2", all())
 	if err != nil {
 		return nil, err
 	}
 	return Open(path)
 }
 
+// all returns C++ that includes the files of all modules.
+func all() (text string) {
+	for _, m := range source.Modules {
+		text += m.Text()
+	}
+	return text
+}
+
 // Table returns the address of a symbol of C++ that is compiled behind the kernels, to
 // see how it lies in memory.
 func Table(ctx context.Context, text, symbolName string) (uintptr, error) {
-	path, err := compiled(ctx, "-O0", source.All()+text)
+	path, err := compiled(ctx, "-O0", all()+text)
 	if err != nil {
 		return 0, err
 	}

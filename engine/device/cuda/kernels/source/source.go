@@ -71,12 +71,3 @@ func (m Module) Text() string {
 	}
 	return b.String()
 }
-
-// All returns C++ that includes the files of all modules.
-func All() string {
-	var b strings.Builder
-	for _, m := range Modules {
-		b.WriteString(m.Text())
-	}
-	return b.String()
-}
