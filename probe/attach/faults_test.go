@@ -3,9 +3,11 @@ package attach
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/probetest"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
@@ -216,6 +219,35 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 		if at > 0 && (err != nil || got.Info.Truncated) {
 			t.Errorf("after %d writes: cut: %v, %v", at, got != nil && got.Info.Truncated, err)
 		}
+	}
+}
+
+// TestStepsBeforeTheFirstEventDoNotCount records a program that does not know its memory yet in its first step.
+func TestStepsBeforeTheFirstEventDoNotCount(t *testing.T) {
+	var stream bytes.Buffer
+	e := wire.NewEncoder(&stream)
+	e.Hello(&wire.Hello{Version: wire.Version, PID: os.Getpid(), Devices: []int{0}})
+	e.Base(0, 0, new(trace.State), 0, "")
+	e.Counters(wire.Counters{})
+	for number := range int64(5) {
+		if number > 0 {
+			e.Events(0, number-1, []trace.Event{{Kind: trace.Alloc, Addr: uint64(number) << 20, Size: 512, Time: number}})
+		}
+		e.Step(&trace.Step{Number: number + 1, Time: number + 1})
+	}
+	must(t, e.Flush())
+	path := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/stream" {
+			_, _ = w.Write(stream.Bytes())
+			return
+		}
+		fmt.Fprintf(w, `{"version": %d, "pid": %d, "devices": [{"device": 0}]}`, wire.Version, os.Getpid())
+	})
+	r, err := Here.Record(t.Context(), path, RecordOptions{Steps: 2})
+	must(t, err)
+	_, done := recorded(t, r)
+	if kept := <-done; kept.Steps != 2 || kept.Events != 2 {
+		t.Errorf("recorded %+v, want two steps with an event each", kept)
 	}
 }
 

@@ -130,12 +130,15 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		}
 		from.heard(frame)
 		events, snapshot := copier.Events()
+		if r.done.Events == 0 && events > 0 {
+			r.done.Steps = 0 // of the steps before it nothing was known
+		}
 		r.done.Events += events
 		r.done.Snapshots = r.done.Snapshots || snapshot
 		if r.begun { // earlier steps are from before the recording
 			r.done.Steps += copier.Steps()
 		}
-		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps && r.complete(frame, snapshot) {
+		if r.o.Steps > 0 && r.done.Steps >= r.steps() && r.complete(frame, snapshot) {
 			r.done.Reason = "all requested steps are recorded"
 			return true, nil
 		}
@@ -148,6 +151,18 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		default: // copied, without a meaning here
 		}
 	}
+}
+
+// emptySteps is how many more steps are recorded while no event has come: a program that has just been asked may know
+// nothing of its memory yet.
+const emptySteps = 3
+
+// steps returns how many steps are enough, as far as is known.
+func (r *Recording) steps() int64 {
+	if r.done.Events == 0 && !r.done.Snapshots {
+		return r.o.Steps + emptySteps
+	}
+	return r.o.Steps
 }
 
 // snapshotWithin is how long after a step the snapshot with its events may come: a
