@@ -187,9 +187,9 @@ func (f *finder) grown() {
 				"torch.autograd.grad(..., create_graph=True) makes no such cycle"
 		}
 		held := "it now holds " + quantity.Bytes(g.Bytes)
-		if end := f.heldAtEnd(g.Stack); end < g.Bytes {
+		if g.left < g.Bytes {
 			found.Severity, found.Saving, found.Confidence = Info, 0, Possible
-			held = fmt.Sprintf("it held %s, and %s at the end", quantity.Bytes(g.Bytes), quantity.Bytes(end))
+			held = fmt.Sprintf("it held %s, and %s at the end", quantity.Bytes(g.Bytes), quantity.Bytes(g.left))
 		}
 		from := ""
 		if f.index.hasStacks() {
@@ -207,30 +207,35 @@ func (f *finder) hangs(g Growth) bool {
 		slices.ContainsFunc(f.found, func(other Finding) bool { return other.Kind.Name == "no_grad" })
 }
 
-// byLine joins what grows by several stacks of one line, to the stack that grows the most.
-func (f *finder) byLine(growth []Growth) []Growth {
-	var joined []Growth
+// lineGrowth is the growth of a line, by the stack that grows the most, and what is left of it at the end.
+type lineGrowth struct {
+	Growth
+	left int64
+}
+
+// byLine joins what grows by several stacks of one line.
+func (f *finder) byLine(growth []Growth) (joined []lineGrowth) {
+	end := f.index.holdingsAt(f.index.End())
 	for _, g := range growth {
-		at := slices.IndexFunc(joined, func(j Growth) bool {
+		left := heldBy(end, g.Stack)
+		at := slices.IndexFunc(joined, func(j lineGrowth) bool {
 			return j.Marked == g.Marked && f.index.StackName(j.Stack) == f.index.StackName(g.Stack)
 		})
 		if at < 0 {
-			joined = append(joined, g)
+			joined = append(joined, lineGrowth{g, left})
 			continue
 		}
 		j := &joined[at]
-		j.PerStep, j.Bytes, j.Count, j.Steps, j.Calls = j.PerStep+g.PerStep, j.Bytes+g.Bytes, j.Count+g.Count, min(j.Steps, g.Steps), j.Calls || g.Calls
+		j.PerStep, j.Bytes, j.left, j.Steps, j.Calls = j.PerStep+g.PerStep, j.Bytes+g.Bytes, j.left+left, min(j.Steps, g.Steps), j.Calls || g.Calls
 	}
-	slices.SortStableFunc(joined, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
+	slices.SortStableFunc(joined, func(a, b lineGrowth) int { return cmp.Compare(b.PerStep, a.PerStep) })
 	return joined
 }
 
-// heldAtEnd returns the bytes that a stack's line holds in the end.
-func (f *finder) heldAtEnd(stack trace.StackID) (bytes int64) {
-	for _, h := range f.index.holdingsAt(f.index.End()) {
-		if h.stack == stack || f.index.StackName(h.stack) == f.index.StackName(stack) {
-			bytes += h.bytes
-		}
+// heldBy returns the bytes of one stack.
+func heldBy(all []holding, stack trace.StackID) int64 {
+	if at := slices.IndexFunc(all, func(h holding) bool { return h.stack == stack }); at >= 0 {
+		return all[at].bytes
 	}
-	return bytes
+	return 0
 }

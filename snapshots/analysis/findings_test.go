@@ -41,6 +41,17 @@ free_completed 0x100 4096 @%d
 	if got := said(twice); !strings.Contains(got, "Memory from train.py:10 main grows by 3.0 MiB per step, in each of the last 6 steps; it now holds 24.0 MiB.") {
 		t.Errorf("two stacks of a line:\n%s", got)
 	}
+	// Another stack of the line holds more all the time than is given back in the end.
+	freed := "alloc 0x900000000 1073741824 @9100 stack=adds\n"
+	for s := range 8 {
+		freed += fmt.Sprintf("free_requested 0x%x 1048576 @%[2]d\nfree_completed 0x%[1]x 1048576 @%[2]d\n", (s+1)<<24, 9200+s)
+	}
+	given := indexOf(t, strings.Replace(tracetest.Steps(8, func(s int) string {
+		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=main\nalloc 0x100 4096 @%[2]d stack=act\nfree_completed 0x100 4096 @%[2]d\n", (s+1)<<24, s*1000+100)
+	}), "device 0", "stack adds copy user\ndevice 0", 1)+freed)
+	if got := said(given); !strings.Contains(got, "train.py:10 main grows by 1.0 MiB per step") || !strings.Contains(got, "and 0 B at the end") {
+		t.Errorf("what grew is given back:\n%s", got)
+	}
 	results := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=act\n", (s+1)<<24, s*1000+100)
 	}))
