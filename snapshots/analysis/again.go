@@ -145,10 +145,10 @@ func (r *reliefs) lastOfLayer(c *relief) (last trace.StackID, each int) {
 				kept++
 			}
 		}
-		if kept%max(c.Many, 1) != 0 {
-			return last, 1
+		if c.Many > 0 && kept > 0 && kept%c.Many == 0 {
+			return last, kept / c.Many
 		}
-		return last, max(kept/max(c.Many, 1), 1)
+		return last, 1
 	}
 	if !c.Early {
 		longest = c.grown
