@@ -50,7 +50,6 @@ const (
 	nameSegmentType
 	nameSegmentPoolID
 	nameIsExpandable
-	nameRegistrations
 	nameBlocks
 	nameStage
 	nameSegments
@@ -84,7 +83,7 @@ var names = [...]string{
 	nameHistory: "history", nameRealSize: "real_size", nameDevice: "device",
 	nameTotalSize: "total_size", nameAllocatedSize: "allocated_size", nameActiveSize: "active_size",
 	nameSegmentType: "segment_type", nameSegmentPoolID: "segment_pool_id",
-	nameIsExpandable: "is_expandable", nameRegistrations: "registration_counter", nameBlocks: "blocks", nameStage: "stage",
+	nameIsExpandable: "is_expandable", nameBlocks: "blocks", nameStage: "stage",
 	nameSegments: "segments", nameDeviceTraces: "device_traces",
 	nameAllocatorSettings: "allocator_settings", nameExternalAnnotations: "external_annotations",
 	nameHostSegments: "host_segments", nameHostTraces: "host_traces",

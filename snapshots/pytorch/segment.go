@@ -1,8 +1,6 @@
 package pytorch
 
 import (
-	"math"
-
 	"github.com/memtop/memtop/snapshots/pickle"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -40,9 +38,6 @@ func (m *machine) segment(f *fields) (value, error) {
 	expandable, ok := m.number(f, nameIsExpandable)
 	give(trace.GaveExpandable, ok)
 	s.Expandable = expandable != 0
-	if counter, ok := m.number(f, nameRegistrations); ok {
-		s.Registrations = int32(min(max(counter+1, 0), math.MaxInt32))
-	}
 	s.Stack = m.frameStack(f)
 	s.Blocks, err = m.blocksOf(f, s.Addr)
 	if err != nil {
@@ -74,7 +69,6 @@ func (p *pickler) segment(s *trace.Segment) {
 		p.key(nameIsExpandable)
 		p.boolean(s.Expandable)
 	}
-	p.number(nameRegistrations, s.Registrations > 0, int64(s.Registrations)-1)
 	p.stackField(s.Stack)
 	p.key(nameBlocks)
 	p.list(len(s.Blocks), func(i int) { p.block(&s.Blocks[i]) })

@@ -114,9 +114,6 @@ type SegmentFacts struct {
 	Type       StringID // "small" or "large"
 	Device     int32
 	Expandable bool
-	// Registrations is how often it was registered with a library of communication, 0 if that is
-	// not known. PyTorch counts from -1 (c10/core/CachingDeviceAllocator.h).
-	Registrations int32
 }
 
 // factsOf returns what an event says of its segment.

@@ -29,9 +29,6 @@ func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 		page.Pair("holds", screen.Bytes(s.Live)+" live in "+screen.Plural(s.LiveCount, "block")+", of it rounding "+
 			screen.Bytes(s.Rounding)+"; "+screen.Bytes(s.Free)+" free"),
 	}
-	if s.Registrations > 0 {
-		lines = append(lines, page.Pair("registered", screen.Plural(int(s.Registrations), "time")+" for communication"))
-	}
 	if s.Pin != nil {
 		lines = append(lines, p.pinLines(s)...)
 	}
