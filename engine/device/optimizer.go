@@ -8,7 +8,7 @@ type Rule uint8
 // The rules, in the order in which the kernels number them.
 const (
 	// SGD is stochastic gradient descent with momentum:
-	// m = momentum·m + (1−dampening)·g; g = g + momentum·m with Nesterov, else m;
+	// m = momentum·m + g; g = g + momentum·m with Nesterov, else m;
 	// when m holds nothing yet (First), m = g. Without momentum there
 	// is no M.
 	SGD Rule = iota
@@ -73,10 +73,10 @@ type Update struct {
 	LR float64
 	// WeightDecay is decoupled (p −= lr·decay·p) in AdamW, AdamW8 and Lion, and
 	// added to the gradient (g += decay·p) in SGD and Adam.
-	WeightDecay         float64
-	Beta1, Beta2, Eps   float64
-	Momentum, Dampening float64
-	Nesterov            bool
+	WeightDecay       float64
+	Beta1, Beta2, Eps float64
+	Momentum          float64
+	Nesterov          bool
 	// Step, one float32 element, counts the steps taken, this one included; see
 	// AdvanceStep. Only the Adam family reads it, for its bias corrections.
 	Step Array

@@ -118,14 +118,14 @@ func plainSGD[T float](p, g []T, lr, decay T) {
 }
 
 func momentumSGD[T float](j *updateJob, p, g, m []T, first bool) {
-	lr, decay, momentum, undamped := T(j.LR), T(j.WeightDecay), T(j.Momentum), T(1-j.Dampening)
+	lr, decay, momentum := T(j.LR), T(j.WeightDecay), T(j.Momentum)
 	g, m = g[:len(p)], m[:len(p)]
 	for i := range p {
 		d := g[i] + decay*p[i]
 		if first {
 			m[i] = d
 		} else {
-			m[i] = momentum*m[i] + undamped*d
+			m[i] = momentum*m[i] + d
 		}
 		if j.Nesterov {
 			d += momentum * m[i]

@@ -34,8 +34,8 @@ func (b *Backend) MatMul(m device.MatMulPlan) {
 		if b.byLibrary(lt, &m.MatMul) {
 			return
 		}
-		if plain, ok := withoutEnd(m.MatMul); ok && b.byLibrary(lt, &plain) {
-			b.end(&m.MatMul, &plain)
+		if plain, ok := withoutEpilogue(m.MatMul); ok && b.byLibrary(lt, &plain) {
+			b.epilogue(&m.MatMul, &plain)
 			return
 		}
 	}
@@ -49,9 +49,9 @@ func (b *Backend) byLibrary(lt *blas, m *device.MatMul) bool {
 	return b.keep(err) || done
 }
 
-// withoutEnd returns a product without its activation and sums, which kernels can
+// withoutEpilogue returns a product without its activation and sums, which kernels can
 // compute from its result: a contiguous one that needs no other memory for it.
-func withoutEnd(m device.MatMul) (device.MatMul, bool) {
+func withoutEpilogue(m device.MatMul) (device.MatMul, bool) {
 	plain := m
 	plain.SumA, plain.Activate, plain.Slope, plain.Pre = device.Array{}, false, false, device.Array{}
 	if !m.Activate {
@@ -63,8 +63,8 @@ func withoutEnd(m device.MatMul) (device.MatMul, bool) {
 	return plain, m.LDC == m.N && m.StrideC == m.M*m.N && (m.Beta == 0 || plain.C == m.C)
 }
 
-// end computes the parts that withoutEnd has left out.
-func (b *Backend) end(m, plain *device.MatMul) {
+// epilogue computes the parts that withoutEpilogue has left out.
+func (b *Backend) epilogue(m, plain *device.MatMul) {
 	n := m.Batch * m.M * m.N
 	switch {
 	case m.Slope:

@@ -22,7 +22,7 @@ type updateItem struct {
 
 type updateArgs struct {
 	Item                                             [updateItems]updateItem
-	LR, Decay, Beta1, Beta2, Eps, Momentum, Undamped float64
+	LR, Decay, Beta1, Beta2, Eps, Momentum, Undamped float64 // Undamped is 1: no optimizer dampens
 	Limit                                            float64
 	Correction, Found, Norm                          uint64 // addresses, 0 for none
 	Count, Rule, Nesterov                            int32
@@ -42,7 +42,7 @@ func (c *Compute) Update(u device.UpdatePlan) {
 	}
 	a := &c.update
 	*a = updateArgs{
-		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening,
+		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, Eps: u.Eps, Momentum: u.Momentum, Undamped: 1,
 		Limit: u.Limit, Found: u.FoundInf.Addr, Norm: u.Norm.Addr, Rule: int32(u.Rule), Nesterov: flag(u.Nesterov),
 	}
 	if !u.Step.Absent() && len(u.List) > 0 {

@@ -68,7 +68,7 @@ func (r *rig) everyRule(c computer, list, gradients []device.Array, low device.D
 		return a
 	}
 	tries := []device.Update{
-		{Rule: device.SGD, Momentum: 0.9, Dampening: 0.2},
+		{Rule: device.SGD, Momentum: 0.9},
 		{Rule: device.SGD, Momentum: 0.9, Nesterov: true},
 	}
 	for _, rule := range device.Rules() {
