@@ -2,11 +2,8 @@ package train
 
 import (
 	"errors"
-	"math"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
@@ -102,54 +99,5 @@ func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 		if got[i].Loss != want[i].Loss {
 			t.Errorf("step %d after the failure: loss %v, and without one %v", i+1, got[i].Loss, want[i].Loss)
 		}
-	}
-}
-
-// TestMemoryEffects trains the GPT that the promises are about, for some
-// minutes: see MEMTOP_LONG. Steps of different settings take turns, so that
-// whatever else the machine does falls on all of them.
-func TestMemoryEffects(t *testing.T) {
-	if os.Getenv("MEMTOP_LONG") == "" {
-		t.Skip("trains a GPT of 12 layers for minutes; set MEMTOP_LONG=1")
-	}
-	g := nn.GPTConfig{Layers: 12, Dim: 256, Heads: 8, Context: 256, Vocab: 256, Bias: true}
-	whole := newBench(t, 3<<30, g).trainer(t, DefaultSettings(), nil)
-	halved := newBenchOf(t, 3<<30, device.BFloat16, g, Offload{}).trainer(t, DefaultSettings(), nil)
-	runs := []*struct {
-		name        string
-		trainer     *Trainer
-		change      func(*Settings)
-		activations int64
-		quickest    time.Duration
-	}{
-		{"float32", whole, func(*Settings) {}, 0, math.MaxInt64},
-		{"checkpointed per block", whole, func(s *Settings) { s.Checkpoint = nn.PerBlock() }, 0, math.MaxInt64},
-		{"bf16 autocast", whole, func(s *Settings) { s.AMP = amp.BF16 }, 0, math.MaxInt64},
-		{"the whole model in bf16", halved, func(*Settings) {}, 0, math.MaxInt64},
-	}
-	for range 4 {
-		for _, r := range runs {
-			s := DefaultSettings()
-			r.change(&s)
-			fatal.If(t, r.trainer.Set(s))
-			e := steps(t, r.trainer, 1)[0]
-			r.activations, r.quickest = e.Memory.Highest[trace.Activation], min(r.quickest, e.Duration)
-		}
-	}
-	for _, r := range runs {
-		t.Logf("%-24s %6.1f MiB of activations (%.3f of float32), %v a step (%+.1f %%)", r.name, float64(r.activations)/(1<<20),
-			float64(r.activations)/float64(runs[0].activations), r.quickest, 100*(r.quickest.Seconds()/runs[0].quickest.Seconds()-1))
-	}
-	part := func(i int) float64 { return float64(runs[i].activations) / float64(runs[0].activations) }
-	if saved := 1 - part(1); saved < 0.6 {
-		t.Errorf("checkpointing saves %.1f %% of activations, want 60 %%", 100*saved)
-	}
-	if slower := runs[1].quickest.Seconds()/runs[0].quickest.Seconds() - 1; slower > 0.4 {
-		t.Errorf("checkpointing makes a step %.1f %% slower, want at most 40 %%", 100*slower)
-	}
-	// Autocast leaves the residual stream in float32, as PyTorch's does, and the
-	// normalisations save it.
-	if part(2) > 0.6 || part(3) > 0.51 {
-		t.Errorf("bf16 needs %.3f of float32's activations in autocast and %.3f throughout, want about a half", part(2), part(3))
 	}
 }
