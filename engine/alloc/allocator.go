@@ -39,7 +39,7 @@ type Allocator struct {
 	pending  int // events outstanding on all streams
 
 	names    *Names
-	stacks   atomic.Uint32 // of type Stacks
+	stacks   atomic.Bool
 	history  history
 	latest   trace.Event // where an event is built when the history keeps none
 	recorder trace.Recorder
@@ -64,8 +64,8 @@ type Options struct {
 	Limit int64
 	// History is how many events are kept, see [Allocator.SetHistory].
 	History int
-	// Stacks says which events get the Go stack that caused them.
-	Stacks Stacks
+	// Stacks is given to [Allocator.SetStacks].
+	Stacks bool
 	// Names are the tables that tags and stacks are interned in. Allocators of
 	// one program share theirs, so that their devices fit in one trace. nil
 	// makes new ones.

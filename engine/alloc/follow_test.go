@@ -108,7 +108,7 @@ func TestFollowersKnowTheStateExactly(t *testing.T) {
 			ooms := 0
 			for _, seed := range []uint64{0, 5} {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
-					p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, Stacks: StacksAll})
+					p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, Stacks: true})
 					for range 150 * seed {
 						p.step() // before anybody looks
 					}
@@ -140,7 +140,7 @@ func TestFollowersBridgeGaps(t *testing.T) {
 	for name, config := range configs {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s %d", name, seed), func(t *testing.T) {
-				p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, Stacks: StacksAll})
+				p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, Stacks: true})
 				f := newFollow(t, p.a)
 				lost := 0
 				for i := range 1500 {

@@ -16,11 +16,10 @@ func (a *Allocator) Free(b Allocation) {
 	if b.b == nil {
 		return
 	}
-	site := a.callers(StacksAll)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tick()
-	a.free(b.live("Free of"), site)
+	a.free(b.live("Free of"))
 }
 
 // RecordStream notes that stream s uses the block, until now or from now on.
@@ -51,23 +50,19 @@ func (b *block) usedBy(s *stream) {
 	}
 }
 
-func (a *Allocator) free(b *block, site trace.StackID) {
+func (a *Allocator) free(b *block) {
 	k := b.set.pool.kind
 	b.state, b.serial = statePending, 0
 	a.stats.Allocation.sub(k, 1)
 	a.stats.AllocatedBytes.sub(k, b.size)
 	a.stats.Category[b.tag.category].sub(b.requested)
-	stack := site
-	if stack == 0 {
-		stack = b.stack
-	}
-	a.record(trace.FreeRequested, b.addr, b.requested, b.set.stream, stack, b.tag)
+	a.record(trace.FreeRequested, b.addr, b.requested, b.set.stream, b.stack, b.tag)
 	if b.size >= a.config.MaxSplit {
 		a.stats.OversizeAllocations.sub(1)
 	}
 	switch {
 	case b.uses == nil || len(*b.uses) == 0:
-		a.complete(b, stack)
+		a.complete(b)
 	case a.capturing():
 		a.deferred = append(a.deferred, b)
 	default:
@@ -77,8 +72,8 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 
 // complete makes a block free that is no longer in use, and joins it
 // with its neighbours.
-func (a *Allocator) complete(b *block, stack trace.StackID) {
-	a.record(trace.FreeCompleted, b.addr, b.requested, b.set.stream, stack, b.tag)
+func (a *Allocator) complete(b *block) {
+	a.record(trace.FreeCompleted, b.addr, b.requested, b.set.stream, b.stack, b.tag)
 	size, k := b.size, b.set.pool.kind
 	b.state, b.tag, b.stack, b.captured = stateFree, Tag{}, 0, nil
 	blocks, bytes := a.joinFree(b)

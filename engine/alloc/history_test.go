@@ -60,36 +60,20 @@ func allocateHere(t *testing.T, a *Allocator) Allocation {
 	return b
 }
 
-func freeThere(a *Allocator, b Allocation) { a.Free(b) }
-
 func TestStacksSayWhoAsked(t *testing.T) {
-	tests := map[string]struct {
-		stacks      Stacks
-		alloc, free string
-	}{
-		"none":             {StacksNone, "", ""},
-		"of allocations":   {StacksAlloc, "allocateHere", "allocateHere"},
-		"of frees as well": {StacksAll, "allocateHere", "freeThere"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, newMemory(t, gib), Options{History: 100, Stacks: test.stacks})
-			for range 2 { // the second finds the stack known
-				freeThere(a, allocateHere(t, a))
+	for on, want := range map[bool]string{false: "", true: "allocateHere"} {
+		a := newAllocator(t, newMemory(t, gib), Options{History: 100, Stacks: on})
+		b := allocateHere(t, a)
+		a.Retag(b, a.Tag(Label{Role: "probs"}))
+		a.Free(b)
+		tr := a.Snapshot()
+		for i := range tr.Devices[0].Events.Len() {
+			e := tr.Devices[0].Events.At(i)
+			first, _, _ := strings.Cut(stackOf(tr, e), "\n")
+			if !strings.HasSuffix(first, want) || !on && first != "" {
+				t.Errorf("%s with stacks %v: the innermost frame is %q, want %q", e.Kind, on, first, want)
 			}
-			tr := a.Snapshot()
-			events := tr.Devices[0].Events
-			for i := range events.Len() {
-				e, want := events.At(i), test.alloc
-				if e.Kind == trace.FreeRequested || e.Kind == trace.FreeCompleted {
-					want = test.free
-				}
-				first, _, _ := strings.Cut(stackOf(tr, e), "\n")
-				if !strings.HasSuffix(first, want) || want == "" && first != "" {
-					t.Errorf("%s: the innermost frame is %q, want %q", e.Kind, first, want)
-				}
-			}
-		})
+		}
 	}
 }
 

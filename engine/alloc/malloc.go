@@ -33,7 +33,7 @@ func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Allocation, error) {
 	if n < 0 {
 		panic(fmt.Sprintf("alloc: a request of %d bytes", n))
 	}
-	stack := a.callers(StacksAlloc)
+	stack := a.callers()
 	b, err := a.lockedMalloc(n, s, t, stack)
 	if err == nil {
 		return b, nil

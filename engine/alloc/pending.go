@@ -26,7 +26,7 @@ func (a *Allocator) recordDeferred() {
 		a.deferred[i] = nil
 		*b.uses = slices.DeleteFunc(*b.uses, func(s *stream) bool { return slices.Contains(b.captured, s) })
 		if a.recordEvents(b); b.events == 0 {
-			a.complete(b, b.stack)
+			a.complete(b)
 		}
 	}
 	a.deferred = a.deferred[:0]
@@ -87,7 +87,7 @@ func (a *Allocator) synchronize(some func(*block) bool) {
 func (a *Allocator) passed(b *block) {
 	a.pending--
 	if b.events--; b.events == 0 {
-		a.complete(b, b.stack)
+		a.complete(b)
 	}
 }
 

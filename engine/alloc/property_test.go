@@ -173,20 +173,3 @@ var changing = []string{
 	"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
 	"garbage_collection_threshold:0.5,expandable_segments:False",
 }
-
-// TestSettingsMayChangeAtAnyTime changes between settings.
-func TestSettingsMayChangeAtAnyTime(t *testing.T) {
-	for seed := range uint64(5) {
-		p := newProgram(t, seed, Options{Limit: 600 << 20, History: 1 << 20})
-		for i := range 1200 {
-			if i%37 == 0 {
-				configure(t, p.a, changing[p.rnd.IntN(len(changing))])
-			}
-			p.step()
-			if i%60 == 0 {
-				checkRecount(t, p.a)
-			}
-		}
-		p.end()
-	}
-}

@@ -18,7 +18,7 @@ func TestManyGoroutinesShareAnAllocator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &guarded{memory: newMemory(t, 300*mib)}
-			a := newAllocator(t, d, Options{Config: config, History: 1000, Stacks: StacksAlloc, Recorder: &sink{}})
+			a := newAllocator(t, d, Options{Config: config, History: 1000, Stacks: true, Recorder: &sink{}})
 			var wait sync.WaitGroup
 			for seed := range uint64(4) {
 				wait.Go(func() { churn(a, seed) })
@@ -130,7 +130,7 @@ func BenchmarkPair(b *testing.B) {
 		"1000 live, recording":            {1000, Options{History: 1 << 16}},
 		"1000 live, recording, tagged":    {1000, Options{History: 1 << 16, Recorder: &sink{}}},
 		"10000 live, recording":           {10000, Options{History: 1 << 16}},
-		"1000 live, recording the stacks": {1000, Options{History: 1 << 16, Stacks: StacksAlloc}},
+		"1000 live, recording the stacks": {1000, Options{History: 1 << 16, Stacks: true}},
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkPair(b, test.live, test.options) })
 	}

@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,23 +18,6 @@ func sizes(a *Allocator, k trace.Kind) []int64 {
 		}
 	}
 	return list
-}
-
-func TestEmptyCacheGivesBackTheLargePoolFirst(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{History: 100})
-	small, large, larger, pinned := must(t, a, 512), must(t, a, 30*mib), must(t, a, 12*mib), must(t, a, 2*mib)
-	for _, b := range []Allocation{small, large, larger} {
-		a.Free(b)
-	}
-	a.EmptyCache()
-	if got, want := sizes(a, trace.SegmentFree), []int64{12 * mib, 30 * mib, 2 * mib}; !slices.Equal(got, want) {
-		t.Errorf("given back: %v, want %v", got, want)
-	}
-	stats := a.Stats()
-	if got := stats.Reserved(); got != 20*mib {
-		t.Errorf("%d bytes are reserved, want the segment with a live block", got)
-	}
-	a.Free(pinned)
 }
 
 // errOther is a failure that has nothing to do with memory.
@@ -65,7 +47,7 @@ func TestOtherFailuresOfTheDriverAreNotRetried(t *testing.T) {
 }
 
 func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{Name: "cpu:0", Stacks: StacksAlloc, Limit: 900 * mib})
+	a := newAllocator(t, newMemory(t, gib), Options{Name: "cpu:0", Stacks: true, Limit: 900 * mib})
 	weights := a.Tag(Label{Category: trace.Parameter, Layer: "blocks.0", Role: "weight"})
 	probs := a.Tag(Label{trace.Activation, "blocks.0.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
 	for range 3 {

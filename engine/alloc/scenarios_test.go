@@ -55,26 +55,3 @@ func TestOutOfMemory(t *testing.T) {
 	a.Free(b)
 	checkRecount(t, a)
 }
-
-// test_set_per_process_memory_fraction.
-func TestSetPerProcessMemoryFraction(t *testing.T) {
-	d := newMemory(t, gib)
-	a := newAllocator(t, d, Options{})
-	kept := must(t, a, 4096)
-	a.SetFraction(0.5)
-	if limit, limited := a.Limit(); limit != gib/2 || !limited {
-		t.Errorf("limit %d, limited %v", limit, limited)
-	}
-	b := must(t, a, gib/2*998/1000-2*mib)
-	a.Free(b)
-	a.EmptyCache()
-	asked := d.asked
-	oom := failure(t, a, gib/2)
-	if oom.Limit != gib/2 {
-		t.Errorf("the error has the limit %d", oom.Limit)
-	}
-	if d.asked != asked {
-		t.Error("the driver was asked for what the limit forbids")
-	}
-	a.Free(kept)
-}

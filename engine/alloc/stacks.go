@@ -8,46 +8,32 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Stacks selects the events that record the Go stack of their cause. A stack that
-// was seen before costs a fraction of a microsecond on amd64, some microseconds
-// elsewhere.
-type Stacks uint8
-
-// The choices. With StacksAlloc, the events of a free have the stack of the
-// allocation.
-const (
-	StacksNone  Stacks = iota
-	StacksAlloc        // allocations, and the segments made for them
-	StacksAll          // and frees, retags
-)
-
-// SetStacks says which events get a stack from now on. Safe for concurrent use.
-func (a *Allocator) SetStacks(s Stacks) { a.stacks.Store(uint32(s)) }
+// SetStacks says whether allocations get the Go stack that caused them from now on.
+// The segments made for them, and their frees, have the same stack. A stack that was
+// seen before costs a fraction of a microsecond on amd64, some microseconds elsewhere.
+// Safe for concurrent use.
+func (a *Allocator) SetStacks(on bool) { a.stacks.Store(on) }
 
 // maxFrames is how many frames of a stack are kept, the innermost first.
 const maxFrames = 48
 
 type stackKey [maxFrames]uintptr
 
-// callers returns the stack of the call into this package, 0 when that level
-// records no stacks. Training makes the same calls in every step, so callers
-// recognises a stack by its return addresses, and unwinds it only the first time.
-func (a *Allocator) callers(level Stacks) trace.StackID {
-	if Stacks(a.stacks.Load()) < level {
+// callers returns the stack of the call into this package, 0 when stacks are off.
+// Training makes the same calls in every step, so callers recognises a stack by its
+// return addresses, and unwinds it only the first time.
+func (a *Allocator) callers() trace.StackID {
+	if !a.stacks.Load() {
 		return 0
 	}
-	return a.stack()
-}
-
-func (a *Allocator) stack() trace.StackID {
 	if !walks {
-		return a.unwind(5)
+		return a.unwind(4)
 	}
 	var at stackKey
 	returns(&at)
 	id, ok := a.names.returning(&at)
 	if !ok {
-		id = a.unwind(5)
+		id = a.unwind(4)
 		a.names.returns(&at, id)
 	}
 	return id

@@ -22,7 +22,7 @@ func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, err := alloc.New(dry.NewMemory(0), alloc.Options{History: 10, Stacks: alloc.StacksAlloc})
+			a, err := alloc.New(dry.NewMemory(0), alloc.Options{History: 10, Stacks: true})
 			fatal.If(t, err)
 			for _, path := range test.hide {
 				a.Hide(path)

@@ -13,7 +13,7 @@ import (
 // TestStacksAreThoseOfTheRuntime asks for the stack of the same place twice,
 // when it is new and when it is known, and compares with the runtime's answer.
 func TestStacksAreThoseOfTheRuntime(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{History: 1, Stacks: StacksAlloc})
+	a := newAllocator(t, newMemory(t, gib), Options{History: 1, Stacks: true})
 	here := func() { compareStack(t, a) }
 	for range 2 {
 		for name, call := range map[string]func(){

@@ -1,64 +1,11 @@
 package alloc
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots/trace"
 )
-
-func TestAFreedBlockWaitsForTheStreamsThatUsedIt(t *testing.T) {
-	d := newMemory(t, gib)
-	a := newAllocator(t, d, Options{History: 100})
-	b := must(t, a, mib)
-	addr := b.Addr()
-	a.RecordStream(b, 1)
-	a.RecordStream(b, 2)
-	a.RecordStream(b, 2)
-	a.Free(b)
-	stats := a.Stats()
-	if got := stats.Breakdown(); got.PendingFree != mib || got.Requested() != 0 {
-		t.Errorf("after the free: %+v", got)
-	}
-	d.finish(1)
-	if got := must(t, a, mib); got.Addr() == addr {
-		t.Error("handed out while stream 2 may still use it")
-	}
-	d.finish(2)
-	if got := must(t, a, mib); got.Addr() != addr {
-		t.Errorf("got %#x, want %#x, which is free now", got.Addr(), addr)
-	}
-	want := []trace.Kind{
-		trace.SegmentAlloc, trace.Alloc, trace.FreeRequested, trace.Alloc, trace.FreeCompleted, trace.Alloc,
-	}
-	if got := kinds(a, 100); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestTheOwnStreamNeedsNoNote(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{})
-	b := mustOn(t, a, mib, 3)
-	a.RecordStream(b, 3)
-	a.Free(b)
-	stats := a.Stats()
-	if got := stats.Breakdown().PendingFree; got != 0 {
-		t.Errorf("%d bytes are pending", got)
-	}
-}
-
-func TestWithoutStreamsEveryUseHasEnded(t *testing.T) {
-	a := newAllocator(t, plain{newMemory(t, gib)}, Options{})
-	b := must(t, a, mib)
-	a.RecordStream(b, 3)
-	a.Free(b)
-	a.EmptyCache()
-	stats := a.Stats()
-	if got := stats.Reserved(); got != 0 {
-		t.Errorf("%d bytes are reserved", got)
-	}
-}
 
 func TestABlockThatWasFreedIsRefused(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
@@ -149,32 +96,5 @@ func TestAPrivatePoolKeepsItsMemoryUntilItIsReleased(t *testing.T) {
 	a.EmptyCache()
 	if d.used != 0 || len(a.private) != 0 {
 		t.Errorf("%d bytes and %d pools are left", d.used, len(a.private))
-	}
-}
-
-func TestFreesWaitUntilRequestsAreNoLongerDiverted(t *testing.T) {
-	d := newMemory(t, gib)
-	a := newAllocator(t, d, Options{})
-	b := must(t, a, mib)
-	addr := b.Addr()
-	a.RecordStream(b, 1)
-	fatal.If(t, a.BeginPool(trace.Pool{1, 0}, nil))
-	a.Free(b)
-	if d.last != 0 {
-		t.Error("an event was recorded while requests were diverted")
-	}
-	stats := a.Stats()
-	if got := stats.Breakdown().PendingFree; got != mib {
-		t.Errorf("%d bytes are pending", got)
-	}
-	checkRecount(t, a)
-	fatal.If(t, a.EndPool(trace.Pool{1, 0}))
-	must(t, a, 512)
-	if d.last != 1 {
-		t.Errorf("%d events were recorded afterwards, want 1", d.last)
-	}
-	d.finish(1)
-	if again := must(t, a, mib); again.Addr() != addr {
-		t.Error("the block does not come back")
 	}
 }

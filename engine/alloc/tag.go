@@ -43,7 +43,6 @@ func (a *Allocator) Retag(b Allocation, t Tag) {
 	if b.b == nil {
 		return
 	}
-	site := a.callers(StacksAll)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bl := b.live("Retag of")
@@ -55,10 +54,7 @@ func (a *Allocator) Retag(b Allocation, t Tag) {
 	a.stats.Category[t.category].add(bl.requested)
 	a.stats.notePeak()
 	bl.tag = t
-	if site == 0 {
-		site = bl.stack
-	}
-	a.record(trace.Retag, bl.addr, bl.requested, bl.set.stream, site, t)
+	a.record(trace.Retag, bl.addr, bl.requested, bl.set.stream, bl.stack, t)
 }
 
 // Mark records an event that is not about memory, in order with the others: the

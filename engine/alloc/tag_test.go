@@ -56,7 +56,7 @@ func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 
 // TestNamesAreBounded allocates with stacks and labels that never come again.
 func TestNamesAreBounded(t *testing.T) {
-	a := newAllocator(t, newMemory(t, gib), Options{Stacks: StacksAlloc})
+	a := newAllocator(t, newMemory(t, gib), Options{Stacks: true})
 	const many = 40_000 // more than there is room for
 	var known []trace.StackID
 	before := heap()

@@ -77,7 +77,7 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate
 // stage calls f with a trainer of the plan on a device that computes nothing.
 func (p Plan) stage(f func(t *Trainer) error) error {
 	o := p.Allocator
-	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, alloc.StacksNone
+	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, false
 	a, err := alloc.New(dry.NewMemory(p.Capacity), o)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func TestAViewerSeesWhatTheAllocatorHolds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, err := alloc.New(&heap{next: 1 << 40}, alloc.Options{Limit: 1 << 30, Stacks: alloc.StacksAll})
+			a, err := alloc.New(&heap{next: 1 << 40}, alloc.Options{Limit: 1 << 30, Stacks: true})
 			must(t, err)
 			shown := allocated{a, new(atomic.Int64)}
 			probe := listening(t, shown, probe.Options{Ring: test.ring})

@@ -32,6 +32,6 @@ func Open(m Machine, o alloc.Options) (*tensor.Device, error) {
 // the program loses without a release. It belongs to the device's goroutine.
 func Watch(d *tensor.Device) {
 	memory := d.Memory()
-	memory.SetStacks(alloc.StacksAlloc)
+	memory.SetStacks(true)
 	d.OnLeak(func(l tensor.Leak) { memory.Lost(l.Allocation) })
 }

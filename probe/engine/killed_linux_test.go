@@ -132,7 +132,7 @@ func runUntilKilled(folder string) error {
 	if err != nil {
 		return err
 	}
-	a.SetStacks(alloc.StacksAlloc)
+	a.SetStacks(true)
 	p, err := probe.Listen(context.Background(), probe.Options{Dir: folder, Box: size, BoxDir: folder}, &counting{Source: Source(a), ledger: l})
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (r engineRun) trace(t *testing.T) *trace.Trace {
 	c, err := cpu.Open(cpu.Options{Capacity: 64 << 20})
 	fatal.If(t, err)
 	defer c.Close() //nolint:errcheck // the memory of a test
-	a, err := alloc.New(c, alloc.Options{Stacks: alloc.StacksAlloc})
+	a, err := alloc.New(c, alloc.Options{Stacks: true})
 	fatal.If(t, err)
 	lost := make(chan tensor.Leak, 100) // more than there are steps
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})

@@ -187,7 +187,7 @@ func (s *session) openDevice() (err error) {
 func (s *session) allocator() alloc.Options {
 	o := alloc.Options{Name: s.machine.Name(), Config: s.allocConf}
 	if s.snapshot != "" {
-		o.History, o.Stacks = history, alloc.StacksAlloc
+		o.History, o.Stacks = history, true
 	}
 	return o
 }

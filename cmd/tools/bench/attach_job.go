@@ -126,7 +126,7 @@ func (j *job) observe(on bool) {
 		return
 	}
 	j.memory.Observe(nil)
-	j.memory.SetStacks(alloc.StacksNone)
+	j.memory.SetStacks(false)
 	j.device.OnLeak(nil)
 }
 

@@ -44,7 +44,7 @@ func newMade(ctx context.Context, o *options) (*made, error) {
 		p.settings = append(p.settings, trace.Value{Key: fmt.Sprintf("setting_%02d", i), Value: "on"})
 	}
 	var err error
-	if p.memory, err = alloc.New(dry.NewMemory(0), alloc.Options{Stacks: alloc.StacksAlloc}); err != nil {
+	if p.memory, err = alloc.New(dry.NewMemory(0), alloc.Options{Stacks: true}); err != nil {
 		return nil, err
 	}
 	listen := probe.Options{Path: o.rest, Program: "bench", Control: p}
