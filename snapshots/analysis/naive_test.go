@@ -132,6 +132,13 @@ func TestLevelsEqualANaiveReplay(t *testing.T) {
 			}
 			peakReserved = max(peakReserved, want.reserved[at+1])
 		}
+		walked := -1
+		x.Walk(func(at int, requested, reserved int64) bool {
+			if walked++; at != walked || requested != want.requested[at+1] || reserved != want.reserved[at+1] {
+				t.Fatalf("walked to event %d, want %d: %d and %d, want %d and %d", at, walked, requested, reserved, want.requested[at+1], want.reserved[at+1])
+			}
+			return true
+		})
 		s := x.Summary()
 		if s.PeakRequested != peak || s.PeakEvent != peakEvent || s.PeakReserved != peakReserved {
 			t.Errorf("peak: got %d at %d, reserved %d; want %d at %d, reserved %d",

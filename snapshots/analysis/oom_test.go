@@ -150,26 +150,6 @@ block 0x10c00000 8388608 inactive
 	}
 }
 
-func TestOOMSaysWhoHeldTheRest(t *testing.T) {
-	x := indexOf(t, tracetest.Frames+`
-device 0
-segment_alloc 0x10000000 33554432
-alloc 0x10000000 25165824 stack=act
-alloc 0x11800000 8388608 stack=main
-oom - 20971520 stack=act
-segment 0x10000000 33554432 stream=0 type="large"
-block 0x10000000 25165824 active_allocated requested=25165824 stack=act
-block 0x11800000 8388608 active_allocated requested=8388608 stack=main
-`)
-	o := x.OOMs()[0]
-	if o.Event != 3 || o.Requested != 20*mib || o.DeviceFree != -1 || o.Live != 32*mib || o.Reserved != 32*mib {
-		t.Errorf("got %+v", o)
-	}
-	if len(o.Holders) != 2 || o.Holders[0].Bytes != 24*mib || x.HolderName(o.Holders[0]) != "model.py:20 forward" {
-		t.Errorf("holders: got %+v, want the layer first", o.Holders)
-	}
-}
-
 // TestTheLargestHolderIsALine has two stacks of a line, which hold more together than a third one.
 func TestTheLargestHolderIsALine(t *testing.T) {
 	x := indexOf(t, tracetest.Frames+`

@@ -3,9 +3,7 @@ package analysis
 import (
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/onfile"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // checkSizes compares the sizes found for blocks that were allocated in the
@@ -28,13 +26,6 @@ func TestSizesOfBlocksAreExact(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
 		checkSizes(t, x)
-	})
-}
-
-func TestSizesOfBlocksInRealFilesAreExact(t *testing.T) {
-	onfile.Shared(t, func(t *testing.T, _ string, tr *trace.Trace) {
-		t.Helper()
-		checkSizes(t, NewIndex(tr, &tr.Devices[0]))
 	})
 }
 

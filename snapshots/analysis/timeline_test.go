@@ -54,39 +54,6 @@ func checkTimeline(t *testing.T, line Timeline, levels, reserved []int64) {
 	}
 }
 
-func TestTimelineColumnsCoverTheWindowWithoutGaps(t *testing.T) {
-	forRandom(t, func(t *testing.T, x *Index, _ naive) {
-		t.Helper()
-		n := x.End() + 1
-		for _, columns := range []int{1, 7, 50} {
-			for _, line := range []Timeline{x.Timeline(ByCategory, 0, n, columns), x.TimelineByTime(ByAllocation, 0, n, columns)} {
-				next := 0
-				for c, column := range line.Columns {
-					if column.From > next {
-						t.Fatalf("column %d starts at %d, want %d at most", c, column.From, next)
-					}
-					next = max(next, column.To)
-				}
-				if next != n || len(line.Columns) != columns {
-					t.Fatalf("%d columns end at %d, want %d columns and %d", len(line.Columns), next, columns, n)
-				}
-			}
-		}
-	})
-}
-
-func TestTimelineOfAWindowWithoutEventsShowsTheLevel(t *testing.T) {
-	forRandom(t, func(t *testing.T, x *Index, want naive) {
-		t.Helper()
-		line := x.Timeline(ByCategory, 3, 3, 4)
-		for _, column := range line.Columns {
-			if column.At != 2 || column.Total != want.requested[3] {
-				t.Fatalf("got %+v, want the level after event 2, %d", column, want.requested[3])
-			}
-		}
-	})
-}
-
 func TestCategoriesSumToTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
 		t.Helper()

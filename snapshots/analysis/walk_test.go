@@ -8,27 +8,6 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 )
 
-func TestWalkGivesTheLevelsThatAreAskedForOneByOne(t *testing.T) {
-	for seed := range uint64(4) {
-		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 400})
-		for i := range tr.Devices {
-			x := analysis.NewIndex(tr, &tr.Devices[i])
-			next := 0
-			x.Walk(func(event int, requested, reserved int64) bool {
-				if event != next || requested != x.RequestedAt(event) || reserved != x.ReservedAt(event) {
-					t.Fatalf("seed %d: event %d (want %d): walked to %d and %d, asked %d and %d", seed, event, next,
-						requested, reserved, x.RequestedAt(event), x.ReservedAt(event))
-				}
-				next++
-				return true
-			})
-			if next != x.End()+1 {
-				t.Errorf("seed %d: walked %d events of %d", seed, next, x.End()+1)
-			}
-		}
-	}
-}
-
 func TestWalkStopsWhenToldTo(t *testing.T) {
 	tr := pytorchtest.TinyTraining()
 	x := analysis.NewIndex(tr, &tr.Devices[0])

@@ -1,7 +1,6 @@
 package gpukit
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // good are stand-ins for everything that the script runs, all of which work.
@@ -244,68 +241,6 @@ func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
 	got, _ := k.rows()
 	equal.Values(t, "the result", map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was interrupted"}, got)
 	k.nothingLeft()
-}
-
-// TestPartsAreChosenByName runs one after another, and one again.
-func TestPartsAreChosenByName(t *testing.T) {
-	t.Parallel()
-	k := newKit(t, nil)
-	for _, turn := range []struct {
-		parts []string
-		want  map[string]string
-	}{
-		{[]string{"products"}, map[string]string{"products: TestAGPUMultiplies": "PASS", "products: all": "PASS"}},
-		{[]string{"device", "products"}, map[string]string{"products: TestAGPUMultiplies": "PASS", "products: all": "PASS", "device: TestMemory": "PASS", "device: all": "PASS"}},
-	} {
-		got, last := k.table(turn.parts...)
-		if diff := cmp.Diff(turn.want, got); diff != "" || last != fmt.Sprintf("%d PASS, 0 FAIL, 0 SKIP", len(turn.want)) {
-			t.Errorf("%v: %s\n%s", turn.parts, last, diff)
-		}
-	}
-	for args, want := range map[string]string{
-		"results kernel": "run.sh: there is no part kernel; ./run.sh --list has them\n",
-		"kernels":        "run.sh: the folder of results comes before the parts: ./run.sh RESULTS kernels\n",
-	} {
-		said, err := k.command(strings.Fields(args)...).CombinedOutput()
-		if string(said) != want || err == nil || err.Error() != "exit status 2" {
-			t.Errorf("%s: %q, %v", args, said, err)
-		}
-	}
-}
-
-// twoGPUs are two GPUs, and a launcher.
-var twoGPUs = map[string]string{
-	"nvidia-smi": `printf 'GPU 0: one\nGPU 1: another\n'`,
-	"mpirun":     `shift 2; RANKS=2 exec "$@"`,
-}
-
-// TestTwoRanksAreComparedWithOne has two GPUs, and processes of which those with --shard
-// gradients lose otherwise, and those with --shard parameters not at all.
-func TestTwoRanksAreComparedWithOne(t *testing.T) {
-	t.Parallel()
-	others := maps.Clone(twoGPUs)
-	others["memtrain"] = endless + `case "$RANKS$*" in 2*gradients*) loss=3.3;; 2*parameters*) exit 1;; *) loss=3.2;; esac
-for i in 1 2 3 4 5; do printf '{"step":%s,"loss":%s,"tokens":%s,"step_time_ns":%s}\n' $i $loss ${RANKS:-1}000 $((i * 500)); done`
-	k := newKit(t, others)
-	got, _ := k.table("ranks")
-	want := map[string]string{
-		"ranks: two ranks as one, --shard none": "PASS", "ranks: two ranks as one, --shard optimizer": "PASS",
-		"ranks: two ranks as one, --shard gradients":       "FAIL greatest difference of a loss 0.03125 in 5 steps",
-		"ranks: two ranks as one, --shard parameters":      "FAIL one of them has no loss of step 1",
-		"ranks: GPT-2 124M, bf16, batch 16, one GPU":       "PASS",
-		"ranks: GPT-2 124M, bf16, batch 16 each, two GPUs": "PASS",
-	}
-	for name, row := range want {
-		if got[name] != row {
-			t.Errorf("%s: %q, want %q", name, got[name], row)
-		}
-	}
-	_, content := k.rows()
-	for _, rate := range []string{"\tmedian of 2 steps: 400000000 tokens/s", "\tmedian of 2 steps: 800000000 tokens/s"} {
-		if !strings.Contains(content, rate) {
-			t.Errorf("%q is not in\n%s", rate, content)
-		}
-	}
 }
 
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
