@@ -3,10 +3,8 @@ package wire_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -63,27 +61,6 @@ func TestAStreamBecomesATrace(t *testing.T) {
 	}
 }
 
-// TestTracesNeverChange holds what a trace said against what it says after more
-// has come.
-func TestTracesNeverChange(t *testing.T) {
-	s := wire.NewStream(bytes.NewReader(written(t, session)), wire.StreamOptions{})
-	var traces []*trace.Trace
-	var texts []string
-	for {
-		if _, err := s.Advance(); err != nil {
-			break
-		}
-		if s.Hello() == nil {
-			continue
-		}
-		tr := s.Trace()
-		traces, texts = append(traces, tr), append(texts, asText(t, tr))
-	}
-	for i, tr := range traces {
-		equal.Values(t, fmt.Sprintf("trace %d", i), texts[i], asText(t, tr))
-	}
-}
-
 func TestALostConnectionIsAGap(t *testing.T) {
 	whole := written(t, session)
 	s := wire.NewStream(bytes.NewReader(whole[:len(whole)*2/3]), wire.StreamOptions{})
@@ -123,28 +100,6 @@ func TestALostConnectionIsAGap(t *testing.T) {
 	}
 	if problems := tracetest.Check(after); problems.Count > 0 {
 		t.Errorf("problems: %v", problems)
-	}
-}
-
-// TestConnectionsMayBeLostOften connects again and again to a program with many
-// names.
-func TestConnectionsMayBeLostOften(t *testing.T) {
-	in := trace.NewInterner()
-	for i := range 10_000 {
-		in.String(strings.Repeat("x", i%100) + strconv.Itoa(i))
-	}
-	view := in.View()
-	greet := written(t, func(e *wire.Encoder) {
-		e.Hello(greeting())
-		e.Tables(&view)
-		e.Base(0, 0, &trace.State{}, -1, "")
-	})
-	s := wire.NewStream(bytes.NewReader(greet), wire.StreamOptions{Limits: wire.Limits{Tables: 10 << 20}})
-	for n := range 100 {
-		if err := drain(t, s); err != nil {
-			t.Fatalf("after %d connections: %v", n, err)
-		}
-		s.Resume(bytes.NewReader(greet))
 	}
 }
 

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memtop/memtop/cmd/testing/pytorchtest"
 	"github.com/memtop/memtop/cmd/testing/tracetest"
@@ -45,52 +42,6 @@ func TestRandomTracesAreConsistent(t *testing.T) {
 		if kinds[k] == 0 && k != trace.Free {
 			t.Errorf("no random trace has an event of kind %s", k)
 		}
-	}
-}
-
-// plain returns a state as lines, without what a rewind cannot know: the sizes
-// of live large blocks, which may lie up to 1 MiB above the rounded request.
-func plain(state trace.State, large trace.StringID) []string {
-	var lines []string
-	for _, s := range state.Segments {
-		lines = append(lines, fmt.Sprintf("segment %#x %d %v", s.Addr, s.Size, s.Expandable))
-		for _, b := range s.Blocks {
-			if !b.State.Live() {
-				continue
-			}
-			size := b.Size
-			if s.Type == large && !s.Expandable {
-				size = 0
-			}
-			lines = append(lines, fmt.Sprintf("block %#x %d %d %s", b.Addr, size, b.Requested, b.State))
-		}
-	}
-	return lines
-}
-
-func TestRewindFindsTheStateAfterEveryEvent(t *testing.T) {
-	for seed := range uint64(10) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			states := map[int]trace.State{}
-			o := pytorchtest.Options{Seed: seed, Operations: 300, Expandable: seed%2 == 1}
-			o.Watch = func(_, event int, state trace.State) { states[event] = state }
-			tr := pytorchtest.Random(o)
-			r := trace.NewRewinder(tr, &tr.Devices[0])
-			large := trace.StringID(slices.Index(tr.Tables.Strings, "large"))
-			for event := tr.Devices[0].Events.Len() - 1; event >= -1; event-- {
-				want, known := states[event]
-				if event == -1 {
-					want, known = trace.State{}, true
-				}
-				if !known {
-					continue
-				}
-				r.To(event)
-				if diff := cmp.Diff(plain(want, large), plain(r.State(), large)); diff != "" {
-					t.Fatalf("after event %d (-real +rewound):\n%s", event, diff)
-				}
-			}
-		})
 	}
 }
 

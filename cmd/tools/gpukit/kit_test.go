@@ -226,23 +226,6 @@ while :; do sleep 1; done`,
 	k.nothingLeft()
 }
 
-// TestAKitThatIsInterruptedKeepsItsLines ends the script while a part runs.
-func TestAKitThatIsInterruptedKeepsItsLines(t *testing.T) {
-	t.Parallel()
-	k := newKit(t, map[string]string{
-		"cuda.test": `[ "$1" = -test.list ] && { echo TestMemory; exit; }; echo '--- PASS: TestMemory (0.01s)'; kill -TERM $(cat run.pid); exec sleep 600`,
-	})
-	p := k.command("results", "device", "products")
-	p.Path, p.Args = "/bin/bash", append([]string{"bash", "-c", `echo $$ >run.pid; exec bash "$@"`}, p.Args...)
-	said, err := p.CombinedOutput()
-	if p.ProcessState.ExitCode() != 143 || !strings.HasSuffix(string(said), "1 PASS, 1 FAIL, 0 SKIP\n") {
-		t.Errorf("%v after\n%s", err, said)
-	}
-	got, _ := k.rows()
-	equal.Values(t, "the result", map[string]string{"device: TestMemory": "PASS", "device: all": "FAIL it was interrupted"}, got)
-	k.nothingLeft()
-}
-
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
 	t.Parallel()
 	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
