@@ -246,3 +246,25 @@ func TestHostIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("of a layer that there is not: %v", err)
 	}
 }
+
+// TestOffloadedStateFreesItsBytesExactly compares what is allocated between
+// steps, on the device and on its host.
+func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
+	s := DefaultSettings()
+	trainer := offloadingTrainer(t, s, false)
+	before := steps(t, trainer, 2)[1]
+	state := before.Memory.Now.Category[trace.Optimizer]
+	set(t, trainer, "offload=optimizer")
+	during := steps(t, trainer, 2)[1]
+	if got := during.Memory.Now.Category; got[trace.Optimizer] != 0 || got != trainer.Live() {
+		t.Errorf("%v bytes on the device, want %v and no state", got, trainer.Live())
+	}
+	if got := during.Memory.Host[trace.Optimizer]; got != state {
+		t.Errorf("%d bytes of state on the host, want the device's %d", got, state)
+	}
+	set(t, trainer, "offload=none")
+	after := steps(t, trainer, 2)[1]
+	if after.Memory != before.Memory {
+		t.Errorf("memory before %+v, and after %+v", before.Memory, after.Memory)
+	}
+}
