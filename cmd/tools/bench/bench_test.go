@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -10,22 +9,6 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/probetest"
 )
-
-func TestTheEstimateIsNotMovedByOutliers(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	var list []float64
-	for i := range 200 {
-		x := 0.5 + 0.3*random.NormFloat64()
-		if i%20 == 0 {
-			x += 50 // a compiler ran on the machine
-		}
-		list = append(list, x)
-	}
-	mean, low, high := estimate(list)
-	if mean < 0.4 || mean > 0.65 || low > 0.5 || high < 0.5 || high-low > 0.3 {
-		t.Errorf("got %.3f between %.3f and %.3f, want 0.5", mean, low, high)
-	}
-}
 
 // TestAStepLaunchesLittle holds a step of GPT-2 124M, as `make count-launches` has it,
 // to what docs/performance.md and docs/proof.md say of it. All its products must be of

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/equal"
@@ -68,25 +67,4 @@ func TestAnArchiveIsTheSameEveryTime(t *testing.T) {
 	got := unpack(t, first)
 	got[1].content = nil // empty otherwise
 	equal.Values(t, "the result", files, got, cmp.AllowUnexported(file{}))
-}
-
-func TestKernelsThatSpillAreNamed(t *testing.T) {
-	const said = `ptxas info    : Compiling entry function 'norm' for 'sm_80'
-ptxas info    : Function properties for norm
-    0 bytes stack frame, %s
-ptxas info    : Used 40 registers, used 1 barriers
-`
-	tests := map[string]struct{ says, want string }{
-		"nothing":         {"0 bytes spill stores, 0 bytes spill loads", ""},
-		"what is allowed": {"64 bytes spill stores, 120 bytes spill loads", ""},
-		"too much":        {"68 bytes spill stores, 72 bytes spill loads", "norm spills 68 bytes"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			err := spills([]byte(strings.Replace(said, "%s", test.says, 1)))
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
-	}
 }

@@ -9,20 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/equal"
 	"github.com/memtop/memtop/cmd/testing/fatal"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestACastIsReadAsItWasWritten(t *testing.T) {
-	want := &Cast{Width: 20, Height: 3, Events: []CastEvent{{0, "$ "}, {0.25, "\x1b[1mé\"\r\n<"}, {1.5, ""}}}
-	var file bytes.Buffer
-	fatal.If(t, want.Write(&file))
-	got, err := ReadCast(&file)
-	fatal.If(t, err)
-	equal.Values(t, "the result", want, got)
-}
 
 // TestAnAnimationShowsEachScreenOnce plays three screens, of which one is overwritten
 // before anybody sees it.
