@@ -36,6 +36,7 @@ const (
 	nodes      // a function of the program is applied, forward or backward
 	applies    // a module applies a function to its parameters, gradients or buffers
 	noGrads    // a function runs without a graph
+	grads      // a function runs with one again
 	native     // C++
 	recomputes // forward is run again, for backward
 	modules    // a module is called, not a function that is named so
@@ -76,7 +77,10 @@ func traitsOf(file, name string) trait {
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
 	add(name == "_apply" && t&moves != 0, applies)
-	add(name == "decorate_context" || strings.HasSuffix(file, "/torch/utils/_contextlib.py"), noGrads)
+	if strings.HasSuffix(file, "/torch/utils/_contextlib.py") { // its functions have the decorator's name since PyTorch 2.15
+		add(name == "enable_grad", grads)
+		add(name != "enable_grad", noGrads)
+	}
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
 	add(t&calls != 0 && name != "forward", modules)
 	add(strings.Contains(file, "/torch/"), library)

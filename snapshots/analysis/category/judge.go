@@ -35,6 +35,7 @@ type Judge struct {
 	judged        int           // events of which the rules are final
 	native        bool          // some stack has a frame of C++
 	stacked       bool          // some allocation has a stack
+	moves         bool          // some module is moved to the device
 	calls         []int32       // the first events of spans: of one call of the model each, or of a part of a step
 	// silentEngine says that a stack without a frame is that of the autograd engine's
 	// thread; echoed, that a free has the stack of the allocation that it ends.

@@ -106,7 +106,7 @@ func (p *panel) findOwn() {
 	var candidates []int
 	for _, i := range p.apart {
 		switch e := p.events.At(int(i)); {
-		case int(i) >= p.firstBackward || p.life.Closed(int(i)) != trace.Never:
+		case int(i) >= p.firstBackward || p.life.Closed(int(i)) <= p.last:
 		case p.stacks[e.Stack].maker.builds():
 			missing[e.Size]--
 		default:

@@ -91,12 +91,17 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	case unknownMaker:
 		return p.unknown(i, e, at)
 	case scriptMaker:
-		if p.prepared(i, at) || at+1 < len(p.spans) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last) {
+		if p.prepared(i, at) || at+1 < len(p.spans) && (p.spans[at+1].calls || !p.spans[at].follows) && p.spans[at+1].phase == forward && p.life.Closed(i) > int(p.spans[at+1].last) {
 			return scriptMade
 		}
 		return p.unknown(i, e, at)
 	case inputMaker:
 		return dataLoaded
+	case constructorMaker:
+		if p.moves && p.gradients[e.Size] == 0 {
+			return NoRule // no weight: those of a model that is moved come with it, others have gradients
+		}
+		return constructorMade
 	default:
 		return p.first(e.Stack)
 	}
@@ -137,7 +142,7 @@ func (p *panel) outlives(i, at int) bool {
 }
 
 func (p *panel) forward(i, at int) Rule {
-	s, by := &p.spans[at], p.freer(i)
+	s, by, of := &p.spans[at], p.freer(i), &p.stacks[p.events.At(i).Stack]
 	switch {
 	case by == engineFreer:
 		return freedByEngine
@@ -145,12 +150,12 @@ func (p *panel) forward(i, at int) Rule {
 		return scriptMade
 	case !s.follows && s.backed == 0:
 		return NoRule // operations of the program, of which neither a module nor backward knows
+	case of.noGrad && !(s.noGrad && s.graph):
+		return noGradMade
 	case s.phase == forward && s.unused():
 		return graphUnused
-	case s.phase == forward && s.graph:
+	case s.phase == forward && s.graph && !p.bare[of.part]:
 		return graphKept
-	case p.stacks[p.events.At(i).Stack].noGrad:
-		return noGradMade
 	default:
 		return noGraph
 	}

@@ -49,7 +49,7 @@ func operationTraits(operation string) trait {
 	case strings.HasPrefix(operation, "_fused_adam"), strings.HasPrefix(operation, "_fused_sgd"), strings.HasPrefix(operation, "_foreach_"):
 		return foreach
 	case lines.ContainsAny(operation, "_to_copy", "empty", "zeros", "ones", "full", "rand", "arange", "tril", "triu", "linspace", "clone"),
-		operation == "to", strings.HasPrefix(operation, "to_"), operation == "copy_", operation == "eye":
+		operation == "to", strings.HasPrefix(operation, "to_") && operation != "to_dtype", operation == "copy_", operation == "eye":
 		return copies
 	}
 	return computes

@@ -47,15 +47,16 @@ func (s *span) unused() bool { return s.graph && s.calls && s.used*2 < s.stay }
 type cut struct {
 	*Judge
 	spans  []span
-	broken bool    // something outside of the model was made since
-	built  bool    // something in the trace makes parameters
-	apart  []int32 // allocations of builders, of scripts and of what no frame explains
-	ooms   []int   // the events at which memory ran out
+	bare   map[trace.FrameID]bool // lines of forward functions that make no graph where the others do
+	broken bool                   // something outside of the model was made since
+	built  bool                   // something in the trace makes parameters
+	apart  []int32                // allocations of builders, of scripts and of what no frame explains
+	ooms   []int                  // the events at which memory ran out
 }
 
 // newCut walks over the allocations once and cuts them into spans.
 func newCut(j *Judge) *cut {
-	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}}
+	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}, bare: make(map[trace.FrameID]bool)}
 	for i, e := range j.events.Range(0, j.events.Len()) {
 		switch e.Kind {
 		case trace.Alloc:
@@ -161,10 +162,46 @@ func (c *cut) findGraphs() {
 		}
 		layers := s.sites > 1 && s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
 		kept := s.sites > 1 && s.stay*2 >= s.born && (trains || s.born >= manyBorn)
-		s.graph = s.backed*50 > s.born || s.backed >= manyBorn || s.calls && !s.noGrad && (layers || kept)
-		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
+		s.graph = s.feeds() || s.calls && !s.noGrad && (layers || kept)
+		if s.graph && s.backed > 0 && !roots[s.root] {
+			roots[s.root] = true
+			c.findBare(s)
+		}
 	}
 	c.inherit(roots)
+}
+
+// findBare finds the lines of the forward function that make no graph in a call that has one: of what
+// they make, the call itself frees most, and backward hardly any.
+func (c *cut) findBare(call *span) {
+	lines := make(map[trace.FrameID]*span)
+	c.eachIn(int(call.first), int(call.last)+1, func(i int, e *trace.Event, _ int) {
+		line := c.stacks[e.Stack].part
+		if line == 0 {
+			return
+		}
+		if lines[line] == nil {
+			lines[line] = new(span)
+		}
+		lines[line].take(c.freer(i), c.freer(i) != forwardFreer)
+	})
+	for line, s := range lines {
+		c.bare[line] = s.born >= manyBorn && s.stay*2 < s.born && !s.feeds()
+	}
+}
+
+// feeds reports whether backward frees some of what a call made.
+func (s *span) feeds() bool { return s.backed*50 > s.born || s.backed >= manyBorn }
+
+// take counts an allocation.
+func (s *span) take(by freer, stays bool) {
+	s.born++
+	if by == engineFreer {
+		s.backed++
+	}
+	if stays {
+		s.stay++
+	}
 }
 
 // infers reports whether a call frees most of what it makes, and backward nothing of it.
@@ -244,17 +281,14 @@ func (c *cut) count() {
 			c.rules[i] = Rule(by)
 			s := &c.spans[at]
 			m := c.makerOf(e.Stack)
-			if s.phase != forward || m != forwardMaker && m != operationMaker || c.stacks[e.Stack].cast && by != engineFreer {
-				return // what autocast keeps says nothing about a graph
+			if s.phase != forward || m != forwardMaker && m != operationMaker || (c.stacks[e.Stack].cast || c.stacks[e.Stack].noGrad && !s.noGrad) && by != engineFreer {
+				return // what autocast keeps, or what is made without a graph in between, says nothing about one
 			}
-			s.born++
-			if by == engineFreer {
-				s.backed++
-			}
-			if by == forwardFreer && c.life.Closed(i) < c.after(at) {
+			stays := by != forwardFreer || c.life.Closed(i) >= c.after(at)
+			s.take(by, stays)
+			if !stays {
 				return
 			}
-			s.stay++
 			if c.life.Closed(i) > next[at] {
 				s.used++
 			}

@@ -25,6 +25,18 @@ frame coalesced "/env/site-packages/torch/nn/parallel/_functions.py" 42 "forward
 frame broadcasts "/env/site-packages/torch/nn/parallel/_functions.py" 36 "backward"
 frame replicates "/env/site-packages/torch/nn/parallel/comm.py" 60 "broadcast_coalesced"
 frame scatters "/env/site-packages/torch/nn/parallel/comm.py" 190 "scatter"
+frame query "/home/me/model.py" 80 "forward"
+frame key "/home/me/model.py" 81 "forward"
+frame ungraphed "/env/site-packages/torch/utils/_contextlib.py" 158 "no_grad"
+frame graphed "/env/site-packages/torch/utils/_contextlib.py" 158 "enable_grad"
+frame cast "??" 0 "at::_ops::to_dtype::call(at::Tensor const&, c10::ScalarType)"
+frame past "/home/me/model.py" 20 "__init__"
+stack queried malloc layer call query call main
+stack keyed malloc layer call key call main
+stack decorated malloc layer call ungraphed key call main
+stack regraphed malloc layer call graphed ungraphed main
+stack widened malloc cast main
+stack pasts malloc zeros past main
 stack made1 malloc randn helper main
 stack made2 malloc randn other main
 stack mastering malloc copied master main
@@ -83,12 +95,19 @@ func TestAProgramsOwn(t *testing.T) {
 		"but not of sizes without gradients": {
 			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.OtherCategory,
 		},
-		"nor before any backward pass":                       {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
-		"what is computed before the model's call is input":  {batch + trained, 0, trace.Input},
-		"but not what is computed after":                     {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
-		"what a later backward pass frees has a graph":       {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
-		"but not what the engine frees when a pass has gone": {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
-		"the last pass leaves as many gradients as others":   {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},
+		"nor before any backward pass":                            {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
+		"what is computed before the model's call is input":       {batch + trained, 0, trace.Input},
+		"but not what is computed after":                          {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
+		"a result in another width is the model's":                {batch + model + "alloc 0x3000 512 stack=mastering\nalloc 0x4000 64 stack=averaging\n" + scrap + "free_completed 0x2000 64 stack=back\n", 2, trace.Activation},
+		"and so is one before the next call":                      {batch + model + "alloc 0x3000 512 stack=widened\n" + model, 2, trace.Inference},
+		"but a copy before the next call is input":                {batch + model + "alloc 0x3000 512 stack=mastering\n" + model, 2, trace.Input},
+		"what makes a graph again has one":                        {"alloc 0x1000 512 stack=regraphed\nalloc 0x3000 64 stack=regraphed\n" + scrap + "free_completed 0x3000 64 stack=back\n", 0, trace.Activation},
+		"a constructor makes no weights where the model is moved": {moves(weights, nil) + "alloc 0x900000 512000 stack=pasts\n" + trained, 3, trace.OtherCategory},
+		"unless they have gradients":                              {moves(weights, nil) + "alloc 0x900000 8192 stack=pasts\n" + step(weights...), 3, trace.Parameter},
+		"weights in a list may go at the end":                     {made("made1", weights...) + step(weights...) + step(weights...) + "free_completed 0x10000000 4096 stack=loop\n", 0, trace.Parameter},
+		"what a later backward pass frees has a graph":            {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
+		"but not what the engine frees when a pass has gone":      {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
+		"the last pass leaves as many gradients as others":        {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},
 		"but no more": {step(weights...) + model + "alloc 0xa00000 4096 stack=back\nalloc 0xb00000 4096 stack=back\n", 12, trace.BackwardTemporary},
 		"a function that backward applies adds gradients": {model + "alloc 0x1000 512 stack=reduced\n" + scrap + step(512), 1, trace.Gradient},
 		"weights are broadcast to replicas":               {"alloc 0x1000 512 stack=replicas\n" + trained + "free_completed 0x1000 512 stack=back\n", 0, trace.Parameter},
@@ -98,6 +117,41 @@ func TestAProgramsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j, _ := judged(t, own, test.events)
 			if got, rule := j.Of(trace.AllocationID(test.event), 0); got != test.want {
+				t.Errorf("got %s by %q, want %s", got, rule, test.want)
+			}
+		})
+	}
+}
+
+// TestAPartOfAForwardPassWithoutAGraph has an encoder that is trained and, on another line of the same forward
+// function, one that is not. What the second computes goes within the call, unless backward frees some of it.
+func TestAPartOfAForwardPassWithoutAGraph(t *testing.T) {
+	const kept = 10
+	for _, test := range []struct {
+		stack  string
+		backed int // blocks of the second that backward frees
+		want   trace.Category
+	}{{"keyed", 0, trace.Inference}, {"keyed", 8, trace.Activation}, {"decorated", 8, trace.Inference}, {"queried", 0, trace.Activation}} {
+		t.Run(fmt.Sprint(test.stack, test.backed), func(t *testing.T) {
+			var text strings.Builder
+			for k := range kept {
+				fmt.Fprintf(&text, "alloc 0x1%d000 512 stack=queried\n", k)
+			}
+			for k := range 2*kept + test.backed {
+				fmt.Fprintf(&text, "alloc 0x2%d000 512 stack=%s\n", k, test.stack)
+				if k >= test.backed {
+					fmt.Fprintf(&text, "free_completed 0x2%d000 512 stack=%s\n", k, test.stack)
+				}
+			}
+			text.WriteString("alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n")
+			for k := range kept {
+				fmt.Fprintf(&text, "free_completed 0x1%d000 512 stack=back\n", k)
+			}
+			for k := range test.backed {
+				fmt.Fprintf(&text, "free_completed 0x2%d000 512 stack=back\n", k)
+			}
+			j, _ := judged(t, own, text.String())
+			if got, rule := j.Of(trace.AllocationID(kept+test.backed), 0); got != test.want {
 				t.Errorf("got %s by %q, want %s", got, rule, test.want)
 			}
 		})

@@ -90,7 +90,7 @@ var table = [ruleCount]rule{
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
-	constructorMade:  {trace.Parameter, Stacked, "made by a constructor"},
+	constructorMade:  {trace.Parameter, Lived, "made by a constructor"},
 	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter"},
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
 	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},

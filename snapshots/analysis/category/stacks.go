@@ -66,8 +66,10 @@ type stack struct {
 	root  trace.FrameID // of forwardMaker: the frame that called the outermost module
 	frame trace.FrameID // the one that decided
 	line  trace.FrameID // the innermost of Python
-	// noGrad says that the outermost caller runs without a graph, python that some
-	// frame is Python.
+	// part is the line of the outermost forward function of the program's own.
+	part trace.FrameID
+	// noGrad says that the innermost function that PyTorch decorates makes no graph, python
+	// that some frame is Python.
 	noGrad, python bool
 	// cast says that autocast keeps it longer than the layer that asked.
 	cast bool
@@ -108,6 +110,7 @@ func (j *Judge) readStacks(t *trace.Tables) {
 	}
 	for id := len(j.stacks); id < t.StackCount(); id++ {
 		s := j.readStack(t.Stack(trace.StackID(id)))
+		j.moves = j.moves || s.maker == moveMaker
 		j.native = j.native || s.maker != noMaker && j.hasNative(t.Stack(trace.StackID(id)))
 		if s.maker == flatMaker {
 			f := &t.Frames[s.frame]
@@ -145,13 +148,16 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		if t&nodes != 0 && j.firstPython(frames[i+1:]) < 0 {
 			t |= backs // the engine called it: forward has a caller in the program
 		}
+		s.noGrad = s.noGrad || t&noGrads != 0 && all&grads == 0
 		all |= t
 		every &= t
-		s.noGrad = s.noGrad || t&noGrads != 0
 		s.cast = s.cast || t&casts != 0
 		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
 			s.root = j.callerOf(frames, i)
+		}
+		if t&(calls|modules|library|recomputes) == calls {
+			s.part = frame
 		}
 		if t&applies != 0 && s.maker == moveMaker && j.traits[s.frame]&applies == 0 {
 			s.frame = frame
@@ -163,6 +169,9 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	}
 	if at := j.firstPython(frames); at >= 0 {
 		s.line = frames[at]
+	}
+	if all&recomputes != 0 {
+		s.part = 0 // backward runs it again, and frees what it needs
 	}
 	switch {
 	case !decided && every&library != 0 && all&native == 0:
