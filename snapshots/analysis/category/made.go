@@ -169,11 +169,11 @@ func (p *panel) backward(i, at int) Rule {
 	switch by := p.freer(i); {
 	case by == engineFreer && in > at && p.spans[in].phase == backward && end <= int(p.spans[in].last):
 		return freedByEngine // in a later backward pass: this one has a graph itself
-	case by == engineFreer, end <= int(p.spans[at].last):
+	case by == engineFreer && (at+1 == len(p.spans) || end <= int(p.spans[at+1].last)), end <= int(p.spans[at].last):
 		return backwardScratch
 	case by == zeroFreer:
 		return freedByZeroGrad
-	case by == otherFreer, by == stepFreer, at+1 < len(p.spans) && end >= int(p.spans[at+1].first):
+	case by == otherFreer, by == stepFreer, by == engineFreer, at+1 < len(p.spans) && end >= int(p.spans[at+1].first):
 		return outlivesBackward
 	case at+1 < len(p.spans), end != trace.Never:
 		return backwardScratch

@@ -73,6 +73,7 @@ func TestAProgramsOwn(t *testing.T) {
 		scrap   = "alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n"
 		batch   = "alloc 0x1000 512 stack=averaging\n"
 		model   = "alloc 0x2000 64 stack=forward\n"
+		later   = "alloc 0x6000 64 stack=forward\n"
 		trained = model + scrap + "free_completed 0x2000 64 stack=back\n"
 	)
 	weights := []int64{4096, 8192, 512}
@@ -95,19 +96,20 @@ func TestAProgramsOwn(t *testing.T) {
 		"but not of sizes without gradients": {
 			step(weights...) + scrap + "alloc 0x900000 4000 stack=handmade\nfree_completed 0x900000 4000 stack=loop\n" + model, 12, trace.OtherCategory,
 		},
-		"nor before any backward pass":                            {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
-		"what is computed before the model's call is input":       {batch + trained, 0, trace.Input},
-		"but not what is computed after":                          {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
-		"a result in another width is the model's":                {batch + model + "alloc 0x3000 512 stack=mastering\nalloc 0x4000 64 stack=averaging\n" + scrap + "free_completed 0x2000 64 stack=back\n", 2, trace.Activation},
-		"and so is one before the next call":                      {batch + model + "alloc 0x3000 512 stack=widened\n" + model, 2, trace.Inference},
-		"but a copy before the next call is input":                {batch + model + "alloc 0x3000 512 stack=mastering\n" + model, 2, trace.Input},
-		"what makes a graph again has one":                        {"alloc 0x1000 512 stack=regraphed\nalloc 0x3000 64 stack=regraphed\n" + scrap + "free_completed 0x3000 64 stack=back\n", 0, trace.Activation},
-		"a constructor makes no weights where the model is moved": {moves(weights, nil) + "alloc 0x900000 512000 stack=pasts\n" + trained, 3, trace.OtherCategory},
-		"unless they have gradients":                              {moves(weights, nil) + "alloc 0x900000 8192 stack=pasts\n" + step(weights...), 3, trace.Parameter},
-		"weights in a list may go at the end":                     {made("made1", weights...) + step(weights...) + step(weights...) + "free_completed 0x10000000 4096 stack=loop\n", 0, trace.Parameter},
-		"what a later backward pass frees has a graph":            {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
-		"but not what the engine frees when a pass has gone":      {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.BackwardTemporary},
-		"the last pass leaves as many gradients as others":        {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},
+		"nor before any backward pass":                                {"alloc 0x900000 4096 stack=handmade\nfree_completed 0x900000 4096 stack=loop\n" + model + step(weights...), 0, trace.OtherCategory},
+		"what is computed before the model's call is input":           {batch + trained, 0, trace.Input},
+		"but not what is computed after":                              {model + batch + scrap + "free_completed 0x1000 512 stack=loop\n", 1, trace.Inference},
+		"a result in another width is the model's":                    {batch + model + "alloc 0x3000 512 stack=mastering\nalloc 0x4000 64 stack=averaging\n" + scrap + "free_completed 0x2000 64 stack=back\n", 2, trace.Activation},
+		"and so is one before the next call":                          {batch + model + "alloc 0x3000 512 stack=widened\n" + model, 2, trace.Inference},
+		"but a copy before the next call is input":                    {batch + model + "alloc 0x3000 512 stack=mastering\n" + model, 2, trace.Input},
+		"what makes a graph again has one":                            {"alloc 0x1000 512 stack=regraphed\nalloc 0x3000 64 stack=regraphed\n" + scrap + "free_completed 0x3000 64 stack=back\n", 0, trace.Activation},
+		"a constructor makes no weights where the model is moved":     {moves(weights, nil) + "alloc 0x900000 512000 stack=pasts\n" + trained, 3, trace.OtherCategory},
+		"unless they have gradients":                                  {moves(weights, nil) + "alloc 0x900000 8192 stack=pasts\n" + step(weights...), 3, trace.Parameter},
+		"weights in a list may go at the end":                         {made("made1", weights...) + step(weights...) + step(weights...) + "free_completed 0x10000000 4096 stack=loop\n", 0, trace.Parameter},
+		"what a later backward pass frees has a graph":                {"alloc 0x1000 512 stack=back\n" + model + "alloc 0x3000 64 stack=back\nfree_completed 0x1000 512 stack=back\n" + scrap, 0, trace.Activation},
+		"but not what the engine frees when a pass has gone":          {"alloc 0x1000 512 stack=back\n" + model + "free_completed 0x1000 512 stack=released\n" + later + scrap, 0, trace.BackwardTemporary},
+		"what its thread lets go when a step has ended is a gradient": {"alloc 0x1000 512 stack=back\n" + model + later + "free_completed 0x1000 512 stack=released\n" + scrap, 0, trace.Gradient},
+		"the last pass leaves as many gradients as others":            {step(weights...) + model + "alloc 0xa00000 4096 stack=back\n", 11, trace.Gradient},
 		"but no more": {step(weights...) + model + "alloc 0xa00000 4096 stack=back\nalloc 0xb00000 4096 stack=back\n", 12, trace.BackwardTemporary},
 		"a function that backward applies adds gradients": {model + "alloc 0x1000 512 stack=reduced\n" + scrap + step(512), 1, trace.Gradient},
 		"weights are broadcast to replicas":               {"alloc 0x1000 512 stack=replicas\n" + trained + "free_completed 0x1000 512 stack=back\n", 0, trace.Parameter},
