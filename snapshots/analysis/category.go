@@ -24,6 +24,11 @@ type RuleBytes struct {
 	Count    int               `json:"count"`
 }
 
+// Guessed reports whether the category is known by sizes or places alone.
+func (r RuleBytes) Guessed() bool {
+	return r.Category != trace.OtherCategory && r.Evidence < category.Lived
+}
+
 // verdicts returns the judge of categories, up to date.
 func (x *Index) verdicts() *category.Judge {
 	return x.kept.categories.get(x, func(j *category.Judge) *category.Judge {
@@ -57,7 +62,7 @@ func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
 func (x *Index) Guessed() bool { return !x.verdicts().AllNoted() }
 
 // GuessedAt reports whether memtop guessed the category of some bytes that are
-// alive right after an event.
+// alive right after an event. Beside notes, what stacks and lives prove is no guess.
 func (x *Index) GuessedAt(event int) bool {
 	switch j := x.verdicts(); {
 	case j.AllNoted():
@@ -66,7 +71,7 @@ func (x *Index) GuessedAt(event int) bool {
 		return true
 	default:
 		return slices.ContainsFunc(x.RulesAt(event), func(r RuleBytes) bool {
-			return r.Bytes > 0 && r.Category != trace.OtherCategory && r.Rule.Strength() != category.Exact
+			return r.Bytes > 0 && r.Guessed()
 		})
 	}
 }

@@ -21,17 +21,17 @@ func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 		category trace.Category
 		rule     string
 	}{
-		"what one layer's call leaves may be its result":             {"malloc layer call user", trace.Inference, "forward without a graph"},
+		"what one layer's call leaves may be its result":             {"malloc layer call user", trace.Inference, "forward without a graph, there to the end"},
 		"the autograd engine makes temporaries at first":             {"malloc node engine", trace.BackwardTemporary, "made in backward, in which the recording ends"},
 		"a layer run again in backward makes activations":            {"malloc layer call check engine", trace.Activation, "forward run again in backward"},
 		"optimizer code makes state":                                 {"malloc adam wrap user", trace.Optimizer, "optimizer begins its state"},
-		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", trace.Inference, "forward without a graph"},
+		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", trace.Inference, "forward without a graph, there to the end"},
 		"the data loader makes inputs":                               {"malloc load user", trace.Input, "data loading"},
 		"a module's constructor makes parameters":                    {"malloc linear own user", trace.Parameter, "module built or loaded"},
 		"a constructor of the program's own makes parameters":        {"malloc own user", trace.Parameter, "made by a constructor"},
 		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", trace.Workspace, "library workspace"},
 		"a copy outside of everything is not known":                  {"malloc copy user", trace.OtherCategory, "no rule matched"},
-		"a copy inside a layer is not":                               {"malloc copy layer call user", trace.Inference, "forward without a graph"},
+		"a copy inside a layer is not":                               {"malloc copy layer call user", trace.Inference, "forward without a graph, there to the end"},
 		"an operation without a call of a model is not known":        {"malloc loss user", trace.OtherCategory, "no rule matched"},
 		"what no rule knows is other":                                {"malloc user", trace.OtherCategory, "no rule matched"},
 		"a stack of nothing but the allocator's frames says nothing": {"malloc", trace.OtherCategory, "no rule matched"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/category"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -145,11 +146,12 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	title := "At the peak, by category"
 	if c.Guessed {
-		title += " (guessed)"
+		title += " (" + d.guessed(whole) + ")"
 	}
 	p.line("")
 	p.line("  %s", title)
 	held := x.UnknownAt(d.PeakEvent)
+	unseen := max(0, x.UnseenAt(d.PeakEvent)-held)
 	doubtful := (c.Guessed || held > 0) && analysis.Doubtful(&c.Bytes)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
@@ -160,13 +162,28 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 		bytes := c.Bytes[category]
 		switch {
 		case category == trace.OtherCategory:
-			bytes -= held
+			bytes -= held + unseen
 		case bytes == 0 && doubtful:
 			p.line("  %-18s%12s", category, "not known")
 		}
 		line(category.String(), bytes)
 	}
 	line("held before", held)
+	line("not known", unseen)
+}
+
+// guessed says how much of the bytes at the peak is a guess, where the program says what some are for.
+func (d *Device) guessed(of int64) string {
+	noted, guessed := false, int64(0)
+	for _, r := range d.RulesAtPeak {
+		if noted = noted || r.Evidence == category.Exact; r.Guessed() {
+			guessed += r.Bytes
+		}
+	}
+	if !noted {
+		return "guessed"
+	}
+	return fmt.Sprintf("%d%% guessed", analysis.Percent(guessed, of))
 }
 
 // lineLines lists the lines of the program that hold most at the peak, and says how to see more of them.

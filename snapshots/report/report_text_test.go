@@ -137,3 +137,30 @@ func TestAReportHasTheEightLargestLines(t *testing.T) {
 		t.Errorf("it has a ninth line:\n%s", text)
 	}
 }
+
+// TestHowMuchIsGuessed is of a program that says what some of its memory is for. What backward frees is
+// proved to be an activation; what a constructor makes may be a weight; the rest is not known.
+func TestHowMuchIsGuessed(t *testing.T) {
+	const known = tracetest.Frames + `
+stack ours malloc own user
+note weights category="parameter"
+device 0
+alloc 0x1000 1024 note=weights
+alloc 0x2000 512 stack=act
+`
+	const freed = "alloc 0x9000 64 stack=grad\nfree_completed 0x9000 64 stack=grad\nfree_completed 0x2000 512 stack=grad\n"
+	for events, want := range map[string][]string{
+		freed:                             {"by category parameter", "activation 512 B 32%"},
+		"alloc 0x3000 512\n" + freed:      {"by category parameter", "not known 512 B 24%"},
+		"alloc 0x3000 512 stack=ours\n":   {"by category (50% guessed) parameter", "parameter 1.5 KiB 75%"},
+		"alloc 0x3000 1024 stack=param\n": {"by category (20% guessed) parameter", "parameter 2.0 KiB 80%"},
+	} {
+		var text strings.Builder
+		fatal.If(t, New(tracetest.Parse(t, known+events)).Text(&text, 80))
+		for _, part := range want {
+			if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), part) {
+				t.Errorf("after %q there is no %q in\n%s", events, part, text.String())
+			}
+		}
+	}
+}

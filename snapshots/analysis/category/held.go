@@ -142,7 +142,7 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 			continue
 		}
 		switch rule := j.rules[i]; rule {
-		case graphKept, graphUnused, noGraph, noGradMade, cacheMade:
+		case graphKept, graphUnused, graphOpen, noGraph, noGradMade, resultKept, cacheMade:
 			sizes[e.Size] = kept{rule, k.in | 1<<(i*parts/j.events.Len())}
 		default: // weights and state come in all of their copies at once
 		}

@@ -155,7 +155,12 @@ func (p *panel) forward(i, at int) Rule {
 	case s.phase == forward && s.unused():
 		return graphUnused
 	case s.phase == forward && s.graph && !p.bare[of.part]:
+		if !s.leads {
+			return graphOpen
+		}
 		return graphKept
+	case p.life.Closed(i) == trace.Never:
+		return resultKept
 	default:
 		return noGraph
 	}

@@ -9,6 +9,7 @@ type Strength uint8
 const (
 	Unknown Strength = iota // nothing applies
 	Counted                 // sizes, and how many there are of each
+	Placed                  // where and when it was made, as other things may be
 	Lived                   // a stack, with the time and the stack of the free
 	Stacked                 // the stack names the maker
 	Exact                   // the writer noted it
@@ -16,7 +17,7 @@ const (
 
 // String returns the strength in a word or two.
 func (s Strength) String() string {
-	return [...]string{"none", "sizes", "lifetime", "stack", "noted"}[s]
+	return [...]string{"none", "sizes", "place", "lifetime", "stack", "noted"}[s]
 }
 
 // MarshalText writes the word.
@@ -56,6 +57,7 @@ const (
 	heldState
 	graphKept
 	graphUnused
+	graphOpen
 	freedByEngine
 	recomputed
 	heldResult
@@ -68,6 +70,7 @@ const (
 	cacheMade
 	noGraph
 	noGradMade
+	resultKept
 	heldOutput
 	ruleCount = int(iota)
 )
@@ -90,7 +93,7 @@ var table = [ruleCount]rule{
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
-	constructorMade:  {trace.Parameter, Lived, "made by a constructor"},
+	constructorMade:  {trace.Parameter, Placed, "made by a constructor"},
 	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter"},
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
 	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},
@@ -108,20 +111,22 @@ var table = [ruleCount]rule{
 	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
 	heldState:        {trace.Optimizer, Counted, "held before, never freed: further copies of the weights"},
 	graphKept:        {trace.Activation, Lived, "forward with a graph"},
-	graphUnused:      {trace.Activation, Lived, "forward with a graph, and no backward pass for it"},
+	graphUnused:      {trace.Activation, Placed, "forward with a graph, and no backward pass for it"},
+	graphOpen:        {trace.Activation, Placed, "forward with a graph, and the recording ends"},
 	freedByEngine:    {trace.Activation, Lived, "freed by backward"},
 	recomputed:       {trace.Activation, Stacked, "forward run again in backward"},
 	heldResult:       {trace.Activation, Lived, "held before, freed by backward"},
-	likeActivation:   {trace.Activation, Lived, "held before, the size of activations"},
+	likeActivation:   {trace.Activation, Placed, "held before, the size of activations"},
 	backwardScratch:  {trace.BackwardTemporary, Lived, "made in backward, gone before it ends"},
-	backwardOpen:     {trace.BackwardTemporary, Lived, "made in backward, in which the recording ends"},
+	backwardOpen:     {trace.BackwardTemporary, Placed, "made in backward, in which the recording ends"},
 	dataLoaded:       {trace.Input, Stacked, "data loading"},
-	scriptMade:       {trace.Input, Lived, "made outside of any module, there through a call of the model"},
-	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
+	scriptMade:       {trace.Input, Placed, "made outside of any module, there through a call of the model"},
+	heldBatch:        {trace.Input, Placed, "held before, the size of a batch"},
 	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
 	noGraph:          {trace.Inference, Lived, "forward without a graph"},
 	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
-	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
+	resultKept:       {trace.Inference, Placed, "forward without a graph, there to the end"},
+	heldOutput:       {trace.Inference, Placed, "held before, freed in the loop without a graph"},
 }
 
 // String describes the rule's evidence in words.
