@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import torch
+
+from memtop.rehearsal.keepers import used_by
 from memtop.rehearsal.purposes import Look, Purposes
 
 
@@ -44,3 +47,16 @@ def test_what_keeps_memory_is_noted_beside_what_it_is() -> None:
     assert carried["role"] == "kept by state with its graph"
     assert "role" not in fresh, "a graph that is no older than the last look may be of this step"
     assert cycled["role"] == "kept by a reference cycle"
+
+
+def test_a_graph_says_what_it_has_from_outside() -> None:
+    weight, data = torch.randn(3, 3, requires_grad=True), torch.randn(2, 3)
+    assert used_by((data @ weight).sum()) == {weight.data_ptr(): "parameter", data.data_ptr(): "input"}
+
+
+def test_a_look_before_a_backward_pass_says_nothing_of_what_is_kept() -> None:
+    made = event("alloc", 16, 3)
+    purposes = Purposes()
+    purposes._looks = [Look(1, {}, {}, {}), Look(4, {16: {"role": "x"}}), Look(9, {}, {}, {16: "loss with its graph"})]
+    purposes.write({"segments": [], "device_traces": [[made]]})
+    assert made["role"] == "x", "it is of the step that the backward pass is of"

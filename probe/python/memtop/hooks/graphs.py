@@ -83,10 +83,6 @@ class Keeper:
         self.made: set[int] = set()  # the steps that made what it has
         self.nodes = False  # it has nodes themselves, whose steps are not known
 
-    def may_keep(self, steps: set[int]) -> bool:
-        """Report whether it has something of each of these steps."""
-        return not self.contained or self.nodes or steps <= self.made
-
 
 class Graphs:
     """Finds what keeps graphs. It belongs to the training thread, and keeps nothing of the program."""
@@ -128,6 +124,6 @@ class Graphs:
 
 def _only_one(seen: dict[Any, Keeper], steps: set[int]) -> Any:
     """Return the place of the only one that may keep what these steps saved, None if there are several or none."""
-    able = [place for place, keeper in seen.items() if keeper.may_keep(steps)]
+    able = [place for place, keeper in seen.items() if not keeper.contained or keeper.nodes or steps <= keeper.made]
     able = [place for place in able if seen[place].contained] or able
     return able[0] if len(able) == 1 else None

@@ -10,7 +10,7 @@ class LeadingOptimizer:
     """The first optimizer that steps, as long as it is alive and keeps stepping."""
 
     def __init__(self) -> None:
-        self.optimizer: Callable[[], Any] = _no_optimizer  # returns the optimizer while it is alive
+        self.optimizer: Callable[[], Any] = lambda: None  # returns the optimizer while it is alive
         self.since = 0  # steps of other optimizers since its last step
 
     def leads(self, optimizer: Any, chosen: Callable[[Any], None] | None = None) -> bool:
@@ -22,7 +22,3 @@ class LeadingOptimizer:
                 chosen(optimizer)
         self.since = 0 if self.optimizer() is optimizer else self.since + 1
         return self.since == 0
-
-
-def _no_optimizer() -> None:
-    """Return None: there is no optimizer yet."""

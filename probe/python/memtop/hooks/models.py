@@ -41,7 +41,7 @@ class Models:
         """Add a module that is part of no other module. Return False if it is known already."""
         with self._lock:
             known = self._models.get(id(module))
-            if (known is not None and known() is module) or self._part_of.get(id(module), _no_module)() is module:
+            if (known is not None and known() is module) or self._part_of.get(id(module), lambda: None)() is module:
                 return False
             for _, part in parts_of(module):
                 self._models.pop(id(part), None)
@@ -51,7 +51,8 @@ class Models:
 
     @touches
     def _rank(self, model: Any) -> tuple[bool, int]:
-        return any(id(p) in self._trained for _, p in parameters_of(model)), size_of(model)
+        parameters = [p for _, p in parameters_of(model)]
+        return any(id(p) in self._trained for p in parameters), sum(p.numel() * p.element_size() for p in parameters)
 
     @touches
     def _name_all(self) -> None:
@@ -126,13 +127,3 @@ def bare(model: Any, path: str) -> str:
 def join(front: str, path: str) -> str:
     """Return a path below a prefix."""
     return f"{front}.{path}" if front and path else front or path
-
-
-def _no_module() -> None:
-    """Return None, as a weak reference to a freed module does."""
-
-
-@touches
-def size_of(model: Any) -> int:
-    """Return the bytes of a model's parameters."""
-    return sum(p.numel() * p.element_size() for _, p in parameters_of(model))

@@ -17,7 +17,7 @@ from torch.utils import checkpoint
 from ..safety.threads import called_by_pytorch, touches
 from .graphs import nodes_in, saved_by
 
-_ENGINE = "_engine_run_backward"  # what PyTorch's own functions call to start a backward pass
+ENGINE = "_engine_run_backward"  # what PyTorch's own functions call to start a backward pass
 
 
 _NEXT = getattr(torch._C._autograd, "_get_sequence_nr", None)  # not in old versions, of which nothing is read
@@ -45,15 +45,15 @@ class SavedTensors:
         self._since = count_of_nodes()
         if self._original is None:
             self._recomputations.on()
-            self._original = original = getattr(torch.autograd, _ENGINE, None)
+            self._original = original = getattr(torch.autograd, ENGINE, None)
             if original is not None:
-                setattr(torch.autograd, _ENGINE, self._started(original))
+                setattr(torch.autograd, ENGINE, self._started(original))
 
     def off(self) -> None:
         """Stop."""
         self._recomputations.off()
         if self._original is not None:
-            setattr(torch.autograd, _ENGINE, self._original)
+            setattr(torch.autograd, ENGINE, self._original)
             self._original = None
 
     @touches

@@ -200,9 +200,6 @@ class Link:
         self.wake()
         if threading.get_ident() != self._thread:
             self._ended.wait(CLOSE_WITHIN)
-        self._remove()
-
-    def _remove(self) -> None:
         with ignored(OSError):  # it or its folder is gone already
             os.unlink(self.path)
 

@@ -138,12 +138,9 @@ def _remove_stale(path: str, handle: int) -> None:
     """Remove the sockets of programs that ended without removing them."""
     for name in os.listdir(handle):
         with ignored(FileNotFoundError):  # another program removed it first
-            if _NAME.fullmatch(name) and _is_socket(handle, name) and _stale(path, handle, name):
+            mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+            if _NAME.fullmatch(name) and stat.S_ISSOCK(mode) and _stale(path, handle, name):
                 os.unlink(name, dir_fd=handle)
-
-
-def _is_socket(handle: int, name: str) -> bool:
-    return stat.S_ISSOCK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
 
 
 def _stale(path: str, handle: int, name: str) -> bool:

@@ -14,7 +14,6 @@ import torch
 
 from ..link.program import Json
 from ..link.tables import Tables
-from ..rehearsal.pickled import frames_of as frames_of_stack
 from .geometry import Geometry
 from .registry import OTHER, Holding
 from .stacks import OWN
@@ -111,7 +110,14 @@ def write_lines(contents: Mapping[str, Any], holdings: Iterable[Holding], tables
     stacks = {holding.address: holding.stack for holding in holdings if holding.stack}
     for block in blocks_of(contents):
         if not block.get("frames") and block["address"] in stacks:
-            block["frames"] = frames_of_stack(tables, stacks[block["address"]])
+            block["frames"] = _frames_in(tables, stacks[block["address"]])
+
+
+def _frames_in(tables: Tables, stack: int) -> list[dict[str, Any]]:
+    """Return the frames of a stack of the tables in PyTorch's form."""
+    strings = tables.strings.entries
+    lines = [tables.frames.entries[number] for number in tables.stacks.entries[stack]]
+    return [{"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines]
 
 
 def account(contents: Mapping[str, Any], request: Request) -> Json:
@@ -135,9 +141,11 @@ def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield block
 
 
-def note_of_holding(holding: Holding) -> dict[str, str]:
+def note_of_holding(holding: Holding, category: str = "category") -> dict[str, str]:
+    """Return what is known of a holding. PyTorch's viewer fails on a file in which some events have a key "category"
+    and others do not."""
     note = {
-        "category": holding.category, "layer": holding.layer, "role": holding.role, "shape": holding.shape,
+        category: holding.category, "layer": holding.layer, "role": holding.role, "shape": holding.shape,
         "dtype": holding.dtype,
     }  # fmt: skip
-    return {key: value for key, value in note.items() if value and (key, value) != ("category", OTHER)}
+    return {key: value for key, value in note.items() if value and (key, value) != (category, OTHER)}

@@ -56,10 +56,8 @@ class Keepers(Names):
     def contained(self) -> dict[int, str]:
         """Return what containers keep, in words, by address."""
         held = [h for h in self._holdings.holdings() if h.keeper and h.category in KEEPABLE]
-        return {h.address: self._in_part(h) + h.keeper for h in held}
-
-    def _in_part(self, holding: Holding) -> str:
-        return "views in " if 2 * self._viewed.get(holding.address, holding.size) <= holding.size else ""
+        parts = {h.address for h in held if 2 * self._viewed.get(h.address, h.size) <= h.size}
+        return {h.address: ("views in " if h.address in parts else "") + h.keeper for h in held}
 
     @touches
     def graphed(self) -> dict[int, str]:
@@ -87,17 +85,33 @@ class Keepers(Names):
 
 
 @touches
+def used_by(outputs: Any) -> dict[int, str]:
+    """Return what the graph of outputs has, by address, and what it is for, if no result of the graph lies there: the
+    leaves that get a gradient, and what else it saved."""
+    seen: dict[int, Any] = {}
+    saved = {
+        storage_of(tensor)[1]: "input" for node in _nodes_of(list(nodes_in(outputs)), seen) for tensor in saved_by(node)
+    }
+    return saved | {storage_of(node.variable)[1]: "parameter" for node in seen.values() if hasattr(node, "variable")}
+
+
+@touches
 def _saved_from(value: Any, seen: dict[int, Any]) -> Iterator[Any]:
-    """Yield what the nodes of a value's graph saved that have not been seen. `seen` keeps the nodes, so that their
-    identity stays."""
-    todo = [value] if is_node(value) else list(nodes_in(value))
+    """Yield what the nodes of a value's graph saved that have not been seen."""
+    for node in _nodes_of([value] if is_node(value) else list(nodes_in(value)), seen):
+        yield from saved_by(node)
+        yield from (kept for kept in list(fields_of(node).values()) if is_a(kept, torch.Tensor))
+
+
+@touches
+def _nodes_of(todo: list[Any], seen: dict[int, Any]) -> Iterator[Any]:
+    """Yield the nodes of a graph that have not been seen. `seen` keeps them, so that their identity stays."""
     while todo and len(seen) < MOST:
         node = todo.pop()
         if node is None or id(node) in seen:
             continue
         seen[id(node)] = node
-        yield from saved_by(node)
-        yield from (kept for kept in list(fields_of(node).values()) if is_a(kept, torch.Tensor))
+        yield node
         todo += [before for before, _ in node.next_functions]
 
 

@@ -12,22 +12,25 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import CodeType, FrameType, MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
+import torch
+
 from .. import agent
+from ..hooks.saved_tensors import ENGINE
 from ..memory.failed_request import asker, blocks_of, note_of_holding
 from ..memory.registry import KEEPABLE, OTHER
 from ..memory.source import KEPT_BY
-from ..safety.threads import touches
-from .keepers import Keepers, cached, masked, untrained
+from ..safety.threads import called_by_pytorch, touches
+from .keepers import Keepers, cached, masked, untrained, used_by
 
 MOST = 64  # looks
 SPARING = 32  # looks after which the next one waits until the peak is a part larger
 CYCLE = "a reference cycle"
 
 Notes = dict[int, dict[str, str]]  # by address
-Words = dict[int, str]
 
 
 class Look(NamedTuple):
@@ -36,7 +39,7 @@ class Look(NamedTuple):
     time: int
     notes: Notes
     contained: Mapping[int, str] = MappingProxyType({})  # what containers keep, in words, by address
-    graphed: Mapping[int, str] = MappingProxyType({})  # what graphs do
+    graphed: Mapping[int, str] | None = None  # what graphs do; None before a backward pass, which uses them
 
 
 class Purposes:
@@ -45,6 +48,7 @@ class Purposes:
     def __init__(self) -> None:
         self._looks: list[Look] = []
         self._peak = 0  # bytes, at the last look
+        self._before_backward = 0  # bytes, the most when a backward pass began
         self._main: CodeType | None = None
 
     def begin(self) -> None:
@@ -56,11 +60,21 @@ class Purposes:
                     self._main = outer.f_code
                 outer = outer.f_back
         del frame  # it may be this one, and a cycle would keep what the program's frames have
+        if (original := getattr(torch.autograd, ENGINE, None)) is not None:
+            setattr(torch.autograd, ENGINE, partial(self._differentiate, original))
+
+    @called_by_pytorch
+    def _differentiate(self, original: Any, outputs: Any, *arguments: Any, **named: Any) -> Any:
+        now = torch.cuda.memory_allocated()
+        if now > self._before_backward and torch._C._current_graph_task_id() == -1:
+            self._before_backward = now
+            self.look(peak=now, outputs=outputs)
+        return original(outputs, *arguments, **named)
 
     @touches
-    def look(self, stepped: Any = None, peak: int = 0, last: bool = False) -> None:
+    def look(self, stepped: Any = None, peak: int = 0, last: bool = False, outputs: Any = ()) -> None:
         """Note what the live memory is for, after a peak of so many bytes. This thread may have just stepped an
-        optimizer, whose gradients it may read."""
+        optimizer, whose gradients it may read, or begin a backward pass from outputs."""
         watch = agent.watching()
         few = len(self._looks) < SPARING or peak - self._peak > self._peak // SPARING
         if watch is None or (not last and (not few or len(self._looks) == MOST)):
@@ -70,10 +84,15 @@ class Purposes:
             watch.steppers.note(stepped)
         with watch.registry.lock:
             found = watch.known(scans=last or not self._looks)
-            notes = {holding.address: _without_viewers(note_of_holding(holding)) for holding in found}
+            notes = {holding.address: note_of_holding(holding, "noted_category") for holding in found}
+            for address, category in used_by(outputs).items():
+                if "noted_category" not in notes.get(address, {"noted_category": OTHER}):
+                    notes[address]["noted_category"] = category
+            if outputs:
+                self._looks.append(Look(time.time_ns() // 1000, notes))
+                return
             contained = {h.address: h.keeper for h in found if h.keeper and h.category in KEEPABLE}
-            graphed: Words = {}
-            others = {**untrained(watch.models), **masked(watch.models), **cached()} if last else {}
+            graphed: dict[int, str] = {}
             frame = asker() or self._after_all()
             if frame is not None:
                 reached = Keepers(watch.registry, watch.stacks, watch.models)
@@ -85,7 +104,7 @@ class Purposes:
             if note.get("noted_category", OTHER) not in KEEPABLE:
                 contained.pop(address, None)
                 graphed.pop(address, None)
-        contained.update(others)
+        contained.update({**untrained(watch.models), **masked(watch.models), **cached()} if last else {})
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
     def forget(self) -> None:
@@ -123,11 +142,7 @@ class Purposes:
                 alive[event["addr"]] = event
             elif event["action"] == "free_completed":
                 made = alive.pop(event["addr"], None)
-                if (
-                    made is not None
-                    and KEPT_BY not in made.get("role", "")
-                    and _within(event.get("time_us", 0), collected)
-                ):
+                if made and KEPT_BY not in made.get("role", "") and _within(event.get("time_us", 0), collected):
                     _keep(made, CYCLE)
         while left:
             before = _note(alive, left.pop(), before)
@@ -148,6 +163,8 @@ def _note(alive: Mapping[int, dict[str, Any]], look: Look, before: int) -> int:
         event = alive.get(address)
         if event is not None and "noted_category" not in event:
             event.update(note)
+    if look.graphed is None:
+        return before
     for address, words in (*look.graphed.items(), *look.contained.items()):
         event = alive.get(address)
         if event is not None and (address in look.contained or event.get("time_us", 0) < before):
@@ -163,9 +180,3 @@ def _keep(event: dict[str, Any], keeper: str) -> None:
 def _within(at: int, collected: Sequence[tuple[int, int]]) -> bool:
     place = bisect_right(collected, (at + 1, 0)) - 1
     return place >= 0 and at <= collected[place][1]
-
-
-def _without_viewers(note: dict[str, str]) -> dict[str, str]:
-    """Return a note with the category under the name that PyTorch's viewer does not look for: it fails on a file in
-    which not all events have one."""
-    return {"noted_category" if key == "category" else key: text for key, text in note.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import multiprocessing
 import os
 import pickle
@@ -53,7 +54,7 @@ class Rehearsal:
         self._last = int(os.environ.get(STEPS, "0"))
         self._history = History(entries=MOST_ENTRIES, passes=self._keep_history, frees=True)
         self._leader = LeadingOptimizer()
-        self._reads = Reads(self._wait)
+        self._reads = Reads(functools.partial(self.leave, "waits"))
         self._passed = RecordedStreams()
         self._purposes = Purposes()
         self._cycles = Cycles()
@@ -73,7 +74,7 @@ class Rehearsal:
         """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
         if AGAIN in os.environ:
-            torch.cuda.memory._dump_snapshot = _nothing
+            torch.cuda.memory._dump_snapshot = lambda *_, **__: None
         sent_objects.begin(self._reads)
         deepspeed_zero.begin()
         ranks.begin(self.leave)
@@ -128,17 +129,13 @@ class Rehearsal:
         self._note("step")
         if self._step == self._last:
             self.leave("steps")
-        elif self._last == 0 and self._settled >= SETTLED and self._may_end():
-            self.leave("settled")
+        elif self._last == 0 and self._settled >= SETTLED and self._allocated() and not self._history.foreign:
+            self.leave("settled")  # a program that records its memory wants it whole
         elif self._settled and self._settled % (SETTLED if _viewed() else QUIET) == 0:
             self._begin_history_anew()
 
     def _allocated(self) -> int:
         return sum(allocated for allocated, _ in self._peaks)
-
-    def _may_end(self) -> bool:
-        """Report whether the program has used a device by now, and does not record its memory, which it wants whole."""
-        return any(allocated for allocated, _ in self._peaks) and not self._history.foreign
 
     def _change(self) -> None:
         """Go on with the requested changes. Once they are in use, measure from the beginning."""
@@ -160,9 +157,6 @@ class Rehearsal:
     def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
         self._look()
         self._note("refused", device=device, asked=asked, total=total, free=free, handling=_handling())
-
-    def _wait(self) -> None:
-        self.leave("waits")
 
     def _note(self, kind: str, **data: object) -> None:
         note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
@@ -243,11 +237,6 @@ def _handling() -> str:
     error = sys.exc_info()[1]
     trace = error.__traceback__ if isinstance(error, torch.cuda.OutOfMemoryError) else None
     return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace is not None else ""
-
-
-@called_by_pytorch
-def _nothing(*_: Any, **__: Any) -> None:
-    pass
 
 
 def _peak(of: str, device: int) -> int:

@@ -49,7 +49,7 @@ class Objects:
             group = given.get("group") or self._c10d._get_default_group()
             if group.rank() < 0 or not self._on_device(given.get("device"), group):
                 return original(*arguments, **named)
-            objects = others(functools.partial(_exchange, group), group, given)
+            objects = others(lambda *what: sent(group, *what)(), group, given)
             return self._answered(objects, lambda: original(*arguments, **named))
 
         return exchange
@@ -92,10 +92,6 @@ def sent(group: Any, mine: bytes, ranks: list[int], between: str = "") -> Callab
     if group.rank() in ranks:
         store.set(f"memtop/{name}/{number}/{group.rank()}", mine)
     return lambda: [come(store, f"memtop/{name}/{number}/{rank}") for rank in ranks]
-
-
-def _exchange(group: Any, mine: bytes, ranks: list[int], between: str = "") -> list[bytes]:
-    return sent(group, mine, ranks, between)()
 
 
 def _alone(store: Any) -> bool:

@@ -72,7 +72,8 @@ class StepEnd:
         data: dict[str, Any] = {"step": watch.step, "time_us": now_us(), "device": 0, **watch.memory.counters(now)}
         if watch.step > 1:  # it is not known when the first step began
             data["duration_ns"] = duration - watch.look.spent_ns  # so that measured steps compare with others
-        loss = None if self._computes_nothing() else loss_of(watch.look.layers)
+        computes = not rehearsed() and (watch.memory.host or not imitated())  # else the loss means nothing
+        loss = loss_of(watch.look.layers) if computes else None
         if loss is not None:
             data["loss"] = loss
         watch.look.kept_ns, hooks = 0, watch.look.spent_ns
@@ -92,11 +93,6 @@ class StepEnd:
         watch.steps.began = time.perf_counter_ns()
         if look or data["probe_ns"]:
             watch.look.purse.pay(watch.steps.began - now + hooks)
-
-    def _computes_nothing(self) -> bool:
-        """Report whether the device is imitated, so that the program has no true loss."""
-        watch = self._watch
-        return rehearsed() or (imitated() and not watch.memory.host)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
