@@ -98,7 +98,11 @@ func (j *Judge) judgeAlike(held []int) {
 	for _, k := range held {
 		made[j.life.Held[k].Size] = new([ruleCount]int32)
 	}
-	j.tally(made)
+	for i, e := range j.events.Range(0, j.events.Len()) {
+		if counts := made[e.Size]; e.Kind == trace.Alloc && counts != nil {
+			counts[j.rules[i]]++
+		}
+	}
 	for _, k := range held {
 		most, n := NoRule, int32(0)
 		for r, count := range made[j.life.Held[k].Size] {
@@ -155,16 +159,4 @@ func (j *Judge) judgeGrowing(held []int) (others []int) {
 		j.held[k] = size.rule
 		return true
 	})
-}
-
-// tally counts by rule what the trace makes of some sizes.
-func (j *Judge) tally(made map[int64]*[ruleCount]int32) {
-	for i, e := range j.events.Range(0, j.events.Len()) {
-		if e.Kind != trace.Alloc {
-			continue
-		}
-		if counts := made[e.Size]; counts != nil {
-			counts[j.rules[i]]++
-		}
-	}
 }

@@ -78,7 +78,11 @@ func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lif
 	if due && j.blank {
 		j.judgeAll()
 	} else {
-		j.judgeByStack(made)
+		for i, e := range events.Range(made, len(j.rules)) {
+			if e.Kind == trace.Alloc {
+				j.rules[i] = j.first(e.Stack)
+			}
+		}
 	}
 	return func() {
 		if due || len(j.held) != len(life.Held) {
@@ -125,15 +129,6 @@ func (j *Judge) walk() {
 	}
 	j.rules = append(j.rules, make([]Rule, j.events.Len()-len(j.rules))...)
 	j.silentEngine = j.stacked && !j.native
-}
-
-// judgeByStack judges what the events from one on made by its stack alone.
-func (j *Judge) judgeByStack(from int) {
-	for i, e := range j.events.Range(from, len(j.rules)) {
-		if e.Kind == trace.Alloc {
-			j.rules[i] = j.first(e.Stack)
-		}
-	}
 }
 
 // first judges by the stack alone.

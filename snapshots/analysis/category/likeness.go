@@ -80,11 +80,15 @@ func (p *panel) aliveAt(made []int, at int) multiset {
 func (p *panel) findGradients() {
 	p.gradients, p.left = nil, make(map[int64]int)
 	made := make(map[int64][]int)
-	p.eachInPhase(backward, func(i int, e *trace.Event, at int) {
-		if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
-			made[e.Size] = append(made[e.Size], i)
+	for k := range p.spans {
+		if s := &p.spans[k]; s.phase == backward {
+			p.eachIn(int(s.first), int(s.last)+1, func(i int, e *trace.Event, at int) {
+				if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
+					made[e.Size] = append(made[e.Size], i)
+				}
+			})
 		}
-	})
+	}
 	p.gradients = make(map[int64]int)
 	for bytes, all := range made {
 		p.gradients[bytes], _ = p.mostAlive(all)

@@ -122,15 +122,6 @@ func (j *Judge) makerOf(id trace.StackID) maker {
 	return m
 }
 
-// freedBy returns the kind of code that freed the event's allocation.
-func (j *Judge) freedBy(i int) freer {
-	at := j.life.Closed(i)
-	if at == trace.Never {
-		return unknownFreer
-	}
-	return j.freerAt(j.events.At(at), j.events.At(i).Stack)
-}
-
 // freerAt returns the kind of code that frees, by the event that closes an
 // allocation with the stack made. It is not known if the file repeats the stack
 // of the allocation there.
@@ -374,23 +365,17 @@ func (c *cut) eachIn(from, to int, visit visitor) {
 	}
 }
 
-// eachInPhase calls visit with the allocations in the spans of a phase.
-func (c *cut) eachInPhase(p phase, visit visitor) {
-	for at := range c.spans {
-		if s := &c.spans[at]; s.phase == p {
-			c.eachIn(int(s.first), int(s.last)+1, visit)
-		}
-	}
-}
-
 // freer returns what count found.
 func (c *cut) freer(i int) freer { return freer(c.rules[i]) }
 
 // freedIn returns the kind of code that freed the event's allocation. If the
 // stack of the free does not say it, the phase of the free does.
 func (c *cut) freedIn(i int) freer {
-	by, end := c.freedBy(i), c.life.Closed(i)
-	if by != unknownFreer || end == trace.Never {
+	end := c.life.Closed(i)
+	if end == trace.Never {
+		return unknownFreer
+	}
+	if by := c.freerAt(c.events.At(end), c.events.At(i).Stack); by != unknownFreer {
 		return by
 	}
 	s := &c.spans[c.spanOf(end)]

@@ -62,7 +62,10 @@ func (j *Judge) judgeReplaced(never []int) {
 	if len(lines) == 0 {
 		return
 	}
-	weights, stay := make(multiset), j.sizesOf(never)
+	weights, stay := make(multiset), make(multiset)
+	for _, k := range never {
+		stay[j.life.Held[k].Size]++
+	}
 	var lost, total int64
 	for bytes, count := range j.gradients {
 		weights[bytes] = int64(count)
@@ -91,13 +94,4 @@ func (j *Judge) freeLine(k int) trace.FrameID {
 		return j.stacks[j.events.At(int(h.Close)).Stack].line
 	}
 	return 0
-}
-
-// sizesOf counts the sizes of what was held.
-func (j *Judge) sizesOf(held []int) multiset {
-	m := make(multiset)
-	for _, k := range held {
-		m[j.life.Held[k].Size]++
-	}
-	return m
 }

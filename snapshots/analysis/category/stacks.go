@@ -63,14 +63,14 @@ const (
 type stack struct {
 	maker maker
 	freer freer
-	root  trace.FrameID // of forwardMaker: the frame that called the outermost module
+	root  trace.FrameID // of forwardMaker: the frame that called the outermost module, in Python where one did
 	frame trace.FrameID // the one that decided
 	line  trace.FrameID // the innermost of Python
 	// part is the line of the outermost forward function of the program's own.
 	part trace.FrameID
-	// noGrad says that the innermost function that PyTorch decorates makes no graph, python
-	// that some frame is Python.
-	noGrad, python bool
+	// noGrad says that the innermost function that PyTorch decorates makes no graph, native
+	// that some frame is C++.
+	noGrad, native bool
 	// cast says that autocast keeps it longer than the layer that asked.
 	cast bool
 }
@@ -111,7 +111,7 @@ func (j *Judge) readStacks(t *trace.Tables) {
 	for id := len(j.stacks); id < t.StackCount(); id++ {
 		s := j.readStack(t.Stack(trace.StackID(id)))
 		j.moves = j.moves || s.maker == moveMaker
-		j.native = j.native || s.maker != noMaker && j.hasNative(t.Stack(trace.StackID(id)))
+		j.native = j.native || s.native
 		if s.maker == flatMaker {
 			f := &t.Frames[s.frame]
 			j.flats[f.File] = max(j.flats[f.File], f.Line)
@@ -128,10 +128,6 @@ func (j *Judge) flat(id trace.StackID) Rule {
 		return gradientBuffer
 	}
 	return moduleBuilt
-}
-
-func (j *Judge) hasNative(frames []trace.FrameID) bool {
-	return slices.ContainsFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&native != 0 })
 }
 
 // readStack lets the innermost frame decide that has a strong trait.
@@ -152,9 +148,11 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		all |= t
 		every &= t
 		s.cast = s.cast || t&casts != 0
-		s.python = s.python || t&native == 0
 		if t&(calls|compiles) != 0 {
-			s.root = j.callerOf(frames, i)
+			s.root = frames[min(i+1, len(frames)-1)]
+			if at := j.firstPython(frames[i+1:]); at >= 0 {
+				s.root = frames[i+1+at]
+			}
 		}
 		if t&(calls|modules|library|recomputes) == calls {
 			s.part = frame
@@ -170,6 +168,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	if at := j.firstPython(frames); at >= 0 {
 		s.line = frames[at]
 	}
+	s.native = all&native != 0
 	if all&recomputes != 0 {
 		s.part = 0 // backward runs it again, and frees what it needs
 	}
@@ -177,7 +176,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	case !decided && every&library != 0 && all&native == 0:
 		s.maker, s.freer = backwardMaker, engineFreer // its thread has no frame of the program
 	case !decided:
-		s.maker = weak(all, s.python)
+		s.maker = weak(all, every&native == 0)
 		if s.root = s.line; s.line == 0 {
 			s.root = frames[len(frames)-1]
 		}
@@ -220,14 +219,6 @@ func weak(all trait, python bool) maker {
 	default:
 		return unknownMaker
 	}
-}
-
-// callerOf returns the frame that called frame i: in Python, where one did.
-func (j *Judge) callerOf(frames []trace.FrameID, i int) trace.FrameID {
-	if at := j.firstPython(frames[i+1:]); at >= 0 {
-		return frames[i+1+at]
-	}
-	return frames[min(i+1, len(frames)-1)]
 }
 
 func (j *Judge) firstPython(frames []trace.FrameID) int {
