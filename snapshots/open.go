@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -101,7 +102,8 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	case pickleContent:
 		return pytorch.Decode(ctx, l, o.decoding(l))
 	case jsonContent:
-		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding(l))
+		l.head = bytes.TrimPrefix(l.head, []byte("\xef\xbb\xbf"))
+		return pytorch.DecodeJSON(ctx, l, o.decoding(l))
 	case recordingContent:
 		return wire.Read(ctx, l, wire.Options{Bound: o.bounds(l, wire.DefaultBound), Total: o.total()})
 	case boxContent:
@@ -188,12 +190,4 @@ func (o *opening) describe(t *trace.Trace) {
 		t.Notices = append([]string{"the file ends within its " + o.container + " contents: what came after is not here"}, t.Notices...)
 	}
 	t.Notices = append(o.notices, t.Notices...)
-}
-
-// skipBOM passes over a byte order mark, which JSON decoders do not expect.
-func skipBOM(l *layer) io.Reader {
-	if len(l.head) >= 3 && string(l.head[:3]) == "\xef\xbb\xbf" {
-		l.head = l.head[3:]
-	}
-	return l
 }

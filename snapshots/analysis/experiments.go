@@ -113,7 +113,7 @@ func unasked(steps []*trace.Step, known []Experiment, offered func(string) bool)
 	var all []Experiment
 	for i := 1; i < len(steps); i++ {
 		before, now := steps[i-1], steps[i]
-		if sameValues(before.Settings, now.Settings) {
+		if slices.Equal(before.Settings, now.Settings) {
 			continue
 		}
 		cause := slices.IndexFunc(known, func(e Experiment) bool { return e.State == trace.Applied && e.Step == now.Number })
@@ -132,15 +132,6 @@ func unasked(steps []*trace.Step, known []Experiment, offered func(string) bool)
 		}
 	}
 	return all
-}
-
-// sameValues compares lists. Mostly both share the same memory, which makes it
-// cheap.
-func sameValues(a, b []trace.Value) bool {
-	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
-		return true
-	}
-	return slices.Equal(a, b)
 }
 
 func valueOf(values []trace.Value, key string) (string, bool) {

@@ -217,7 +217,10 @@ type lineGrowth struct {
 func (f *finder) byLine(growth []Growth) (joined []lineGrowth) {
 	end := f.index.holdingsAt(f.index.End())
 	for _, g := range growth {
-		left := heldBy(end, g.Stack)
+		left := int64(0)
+		if at := slices.IndexFunc(end, func(h holding) bool { return h.stack == g.Stack }); at >= 0 {
+			left = end[at].bytes
+		}
 		at := slices.IndexFunc(joined, func(j lineGrowth) bool {
 			return j.Marked == g.Marked && f.index.StackName(j.Stack) == f.index.StackName(g.Stack)
 		})
@@ -230,12 +233,4 @@ func (f *finder) byLine(growth []Growth) (joined []lineGrowth) {
 	}
 	slices.SortStableFunc(joined, func(a, b lineGrowth) int { return cmp.Compare(b.PerStep, a.PerStep) })
 	return joined
-}
-
-// heldBy returns the bytes of one stack.
-func heldBy(all []holding, stack trace.StackID) int64 {
-	if at := slices.IndexFunc(all, func(h holding) bool { return h.stack == stack }); at >= 0 {
-		return all[at].bytes
-	}
-	return 0
 }

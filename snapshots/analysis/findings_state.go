@@ -239,19 +239,14 @@ func (f *finder) pools() {
 		}
 	}
 	if free > f.summary.Reserved/20 {
+		remedy := "graphs that never run at once can share a pool (torch.cuda.graph(g, pool=...))"
+		if f.index.words().Serves() {
+			remedy = "cudagraph_capture_sizes (vLLM) or --cuda-graph-max-bs (SGLang) sets how many graphs there are, enforce_eager that there are none"
+		}
 		f.add(Finding{
-			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent}, Remedy: f.fewerPools(),
+			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent}, Remedy: remedy,
 			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused now; other code cannot use it",
 				quantity.Bytes(reserved), quantity.Plural(len(found), "private pool"), quantity.Bytes(free)),
 		})
 	}
-}
-
-// fewerPools says what makes private pools smaller. Of a graph's pool nothing can go: the
-// graph uses it whenever it runs.
-func (f *finder) fewerPools() string {
-	if f.index.words().Serves() {
-		return "cudagraph_capture_sizes (vLLM) or --cuda-graph-max-bs (SGLang) sets how many graphs there are, enforce_eager that there are none"
-	}
-	return "graphs that never run at once can share a pool (torch.cuda.graph(g, pool=...))"
 }

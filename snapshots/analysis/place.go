@@ -106,8 +106,8 @@ func (x *mapper) newInferrer(out *Map) *inferrer {
 		mapper: x, sizes: x.blockSizes(), at: out.At, alive: alive,
 		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+len(out.Segments)), out: out,
 	}
-	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
-		f.asked = e
+	if out.At >= 0 && x.events.At(out.At).Kind == trace.FreeRequested {
+		f.asked = x.events.At(out.At)
 	}
 	return f
 }

@@ -105,14 +105,6 @@ func (r *record) EventAtTime(time int64) int {
 	return sort.Search(r.events.Len(), func(i int) bool { return r.events.At(i).Time >= time })
 }
 
-// eventAt returns event at, or nil when it is before the first.
-func (r *record) eventAt(at int) *trace.Event {
-	if at < 0 {
-		return nil
-	}
-	return r.events.At(at)
-}
-
 func (r *record) aliveAt(at int) []trace.Allocation {
 	ids := make([]trace.AllocationID, 0, 1024)
 	r.life.Alive(at, func(id trace.AllocationID) bool {

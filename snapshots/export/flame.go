@@ -73,20 +73,17 @@ func countOf(n *analysis.Node) int {
 // box draws a node in a box of some bytes, with those below it that are large enough.
 func (s snapshot) box(n *analysis.Node, above, least int64, depth int, drawn *int) flameBox {
 	*drawn++
-	b := flameBox{s.share(label(s.boxName(n)), s.boxClass(n), n.Bytes), width(n.Bytes, above), nil}
+	name := n.Label
+	if n.Frame != 0 {
+		name = s.index.ShortLabel(n.Frame)
+	}
+	b := flameBox{s.share(label(name), s.boxClass(n), n.Bytes), width(n.Bytes, above), nil}
 	for _, child := range n.Children {
 		if child.Bytes >= least && depth < flameDepth {
 			b.Boxes = append(b.Boxes, s.box(child, n.Bytes, least, depth+1, drawn))
 		}
 	}
 	return b
-}
-
-func (s snapshot) boxName(n *analysis.Node) string {
-	if n.Frame == 0 {
-		return n.Label
-	}
-	return s.index.ShortLabel(n.Frame)
 }
 
 // boxClass is the style of a box: whose code it is.

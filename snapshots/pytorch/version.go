@@ -38,7 +38,10 @@ func (m *machine) versions() string {
 	case c.entryKeys&(1<<nameUserMetadata) != 0:
 		return "PyTorch 2.10–2.11"
 	}
-	return m.earlierWriter() + m.orLater()
+	if c.entryKeys == 0 && c.segmentKeys&(1<<nameSegmentPoolID) != 0 {
+		return m.earlierWriter() + " or later"
+	}
+	return m.earlierWriter()
 }
 
 func (m *machine) earlierWriter() string {
@@ -61,14 +64,6 @@ func (m *machine) earlierWriter() string {
 	default:
 		return "PyTorch 1.13"
 	}
-}
-
-// orLater returns " or later" for a file without entries that could show more.
-func (m *machine) orLater() string {
-	if m.snapshot.entryKeys != 0 || m.snapshot.segmentKeys&(1<<nameSegmentPoolID) == 0 {
-		return ""
-	}
-	return " or later"
 }
 
 func (m *machine) hasSetting(k name) bool { return m.hasSettingText(names[k]) }

@@ -68,7 +68,10 @@ func NewAdvice(t *trace.Trace, a *proposals.Answer) *Advice {
 		r.addStep(t, t.Steps[n-1].Device)
 	}
 	for i := range a.Proposals {
-		r.Options = append(r.Options, adviceOption(&a.Proposals[i]))
+		o := &a.Proposals[i]
+		r.Options = append(r.Options, AdviceOption{
+			Change: map[string]string{o.Change.Key: o.Change.Value}, Predicted: *predictedOf(&o.Predicted), Why: o.Why(), name: o.Name(),
+		})
 	}
 	return r
 }
@@ -108,10 +111,4 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 		r.PeakAllocated = measured.PeakAllocated
 	}
 	r.StepTime = analysis.UsualTime(t, last)
-}
-
-func adviceOption(o *proposals.Proposal) AdviceOption {
-	return AdviceOption{
-		Change: map[string]string{o.Change.Key: o.Change.Value}, Predicted: *predictedOf(&o.Predicted), Why: o.Why(), name: o.Name(),
-	}
 }

@@ -28,8 +28,10 @@ func stepsOf(x *analysis.Index) *Steps {
 	if len(found) == 0 {
 		return nil
 	}
-	s := &Steps{From: inferredFrom(x), Count: len(found), Peaks: make([]int64, len(found))}
-	s.Inferred = s.From != ""
+	s := &Steps{Count: len(found), Peaks: make([]int64, len(found))}
+	if evidence := x.StepsInferred(); evidence != iteration.None {
+		s.From, s.Inferred = evidence.String(), true
+	}
 	event := x.Summary().PeakEvent
 	s.peak = x.RequestedAt(event)
 	for i, step := range found {
@@ -38,14 +40,6 @@ func stepsOf(x *analysis.Index) *Steps {
 		}
 	}
 	return s
-}
-
-// inferredFrom returns the source of inferred steps, "" for marked steps.
-func inferredFrom(x *analysis.Index) string {
-	if evidence := x.StepsInferred(); evidence != iteration.None {
-		return evidence.String()
-	}
-	return ""
 }
 
 // text draws the peaks. If several steps share a row, it draws their highest

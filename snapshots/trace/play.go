@@ -187,8 +187,10 @@ func (r *rules) playFree(m *memory, e *Event) string {
 	m.segmentAt(e.Addr).changed = true
 	b.Block = inactive(b.Addr, b.Size, b.LiveRequested())
 	r.linked -= m.used()
-	if i = m.join(i); r.geometry.Uncached {
-		m.giveBack(i)
+	i = m.join(i)
+	if b := &m.links[i]; r.geometry.Uncached && b.prev == none && b.next == none {
+		m.removeSegment(b.Addr)
+		m.take(i)
 	}
 	r.linked += m.used()
 	return ""

@@ -16,18 +16,3 @@ func (r *rules) playWhole(m *memory, e *Event) string {
 	m.addSegment(r.newSegment(m, e), m.add(r.allocated(e, e.Size), none, none))
 	return ""
 }
-
-// giveBack removes the segment that free block i fills.
-func (m *memory) giveBack(i int32) {
-	if b := &m.links[i]; b.prev == none && b.next == none {
-		m.removeSegment(b.Addr)
-		m.take(i)
-	}
-}
-
-// undoWhole removes the segment that an alloc added.
-func (r *Rewinder) undoWhole(e *Event) {
-	if s := r.segmentAt(e.Addr); s != nil && s.Addr == e.Addr && s.Size == e.Size {
-		r.removeSegment(e.Addr)
-	}
-}

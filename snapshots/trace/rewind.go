@@ -113,7 +113,9 @@ func (r *Rewinder) undoAlloc(e *Event) {
 		r.back = -1
 	}
 	if r.geometry.Uncached {
-		r.undoWhole(e)
+		if s := r.segmentAt(e.Addr); s != nil && s.Addr == e.Addr && s.Size == e.Size {
+			r.removeSegment(e.Addr)
+		}
 		return
 	}
 	r.learn(e.Addr)

@@ -24,7 +24,10 @@ func Of(x *analysis.Index) Row {
 		r.Capacity, r.Others = g.Total, g.Others
 	}
 	r.addSteps(x)
-	r.addFailures(x)
+	failures := x.OOMEvents()
+	if r.OutOfMemory = int64(len(failures)); len(failures) > 0 && x.Timed() {
+		r.FailedAt = x.Device().Events.At(failures[0].Event).Time
+	}
 	r.Growth, _ = x.GrowthPerStep()
 	return r
 }
@@ -64,12 +67,5 @@ func (r *Row) setSettings(s *trace.Step) {
 	r.Settings = make(map[string]string, len(s.Settings))
 	for _, v := range s.Settings {
 		r.Settings[v.Key] = v.Value
-	}
-}
-
-func (r *Row) addFailures(x *analysis.Index) {
-	all := x.OOMEvents()
-	if r.OutOfMemory = int64(len(all)); len(all) > 0 && x.Timed() {
-		r.FailedAt = x.Device().Events.At(all[0].Event).Time
 	}
 }
