@@ -25,7 +25,14 @@ type Growth struct {
 // Growth returns the stacks that hold more after every step, the fastest
 // first.
 func (x *Index) Growth() []Growth {
-	return x.kept.growth.get(x, func([]Growth) []Growth { return x.findGrowth() })
+	return x.kept.growth.get(x, func([]Growth) []Growth {
+		moments, marked := x.moments()
+		least := int64(growthFloor)
+		if marked {
+			least = markedFloor
+		}
+		return x.growthBetween(moments, marked, least)
+	})
 }
 
 // GrowthSteps is how many marked steps a measurement of growth needs.
@@ -37,15 +44,6 @@ const (
 	growthFloor   = 1 << 16 // less per part of a trace without steps is noise
 	markedFloor   = 1 << 12 // less per step is
 )
-
-func (x *Index) findGrowth() []Growth {
-	moments, marked := x.moments()
-	least := int64(growthFloor)
-	if marked {
-		least = markedFloor
-	}
-	return x.growthBetween(moments, marked, least)
-}
 
 // StepGrowth returns the ends of the marked steps by which growth is measured,
 // and the stacks that hold more at each end than at the end before, the fastest

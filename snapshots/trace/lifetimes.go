@@ -130,18 +130,12 @@ func (l *Lifetimes) mark(i int) {
 		return
 	}
 	l.since = 0
-	l.marks = append(l.marks, mark{at: i, alive: l.openBefore(i)})
-}
-
-// openBefore returns the allocations that were made within the trace and are open
-// before event i, the next event to be replayed.
-func (l *Lifetimes) openBefore(i int) []AllocationID {
 	open := make([]AllocationID, 0, l.open.count)
 	l.aliveMade(i-1, func(id AllocationID) bool {
 		open = append(open, id)
 		return true
 	})
-	return open
+	l.marks = append(l.marks, mark{at: i, alive: open})
 }
 
 func (l *Lifetimes) openAt(i int32, e *Event) {

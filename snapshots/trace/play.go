@@ -60,7 +60,7 @@ func (r *rules) play(m *memory, e *Event) string {
 	case Retag:
 		return r.playRetag(m, e)
 	case SegmentAlloc:
-		return r.playSegment(m, e)
+		return r.playSegment(m, e, inactive(e.Addr, e.Size, 0))
 	case SegmentFree:
 		return r.playSegmentFree(m, e)
 	case SegmentMap:
@@ -90,9 +90,13 @@ func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played fu
 	}
 }
 
+// playAlloc plays an alloc. Some devices have no caching allocator: the setting "allocator" is "none". Such
+// a device rounds no sizes and caches no memory. Each allocation is a segment of
+// its own, exactly as large as the request: its alloc adds the segment and its
+// free removes it. There are no segment events.
 func (r *rules) playAlloc(m *memory, e *Event) string {
 	if r.geometry.Uncached {
-		return r.playWhole(m, e)
+		return r.playSegment(m, e, r.allocated(e, e.Size))
 	}
 	i, ok := m.find(e.Addr)
 	if !ok {

@@ -24,12 +24,13 @@ func (r *rules) fresh(m *memory, e *Event) string {
 	}
 }
 
-func (r *rules) playSegment(m *memory, e *Event) string {
+// playSegment adds a segment that is one block.
+func (r *rules) playSegment(m *memory, e *Event, whole Block) string {
 	if reason := r.fresh(m, e); reason != "" {
 		return reason
 	}
 	r.linked++
-	m.addSegment(r.newSegment(m, e), m.add(inactive(e.Addr, e.Size, 0), none, none))
+	m.addSegment(r.newSegment(m, e), m.add(whole, none, none))
 	return ""
 }
 
