@@ -152,7 +152,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	p.line("  %s", title)
 	held := x.UnknownAt(d.PeakEvent)
 	unseen := max(0, x.UnseenAt(d.PeakEvent)-held)
-	doubtful := (c.Guessed || held > 0) && analysis.Doubtful(&c.Bytes)
+	doubtful := unseen == 0 && (c.Guessed || held > 0) && analysis.Doubtful(&c.Bytes) // else the last row says it
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
 			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
