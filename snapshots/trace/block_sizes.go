@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -30,13 +29,7 @@ type rest struct {
 // NewBlockSizes plays the events of a device of a trace. The argument life has
 // the device's lifetimes.
 func NewBlockSizes(t *Trace, d *Device, life *Lifetimes) *BlockSizes {
-	b := &BlockSizes{
-		rules: rules{
-			geometry: NewGeometry(t.Settings), names: findTypeNames(t), tables: t.Tables, most: math.MaxInt,
-			note: func(id NoteID) NoteID { return id },
-		},
-		memory: newMemory(d.ID), held: make(map[int]int64),
-	}
+	b := &BlockSizes{rules: newRules(t), memory: newMemory(d.ID), held: make(map[int]int64)}
 	base := d.Base
 	if base == nil {
 		past, _ := Rewind(t, d)

@@ -1,5 +1,7 @@
 package trace
 
+import "math"
+
 // # Playing forward
 //
 // The events of an allocator have the address that it handed out and the
@@ -25,6 +27,14 @@ type rules struct {
 	note     func(NoteID) NoteID // a block's note from its event's
 	linked   int                 // in use, in all memories that are played
 	most     int                 // of them
+}
+
+// newRules returns the rules of a trace's allocator.
+func newRules(t *Trace) rules {
+	return rules{
+		geometry: NewGeometry(t.Settings), names: findTypeNames(t), tables: t.Tables, most: math.MaxInt,
+		note: func(id NoteID) NoteID { return id },
+	}
 }
 
 // mostSought bounds the cost of an event that PyTorch's allocator would not make.
