@@ -209,7 +209,7 @@ agent-real: ## the agent beside models that people train, compared with the test
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/imitate ./cmd/tools/imitate
 	cd probe/python && PATH=$(CURDIR)/bin:$$PATH OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_KILLS=$(KILLS) MEMTOP_TEST_STILL=60 MEMTOP_IMITATE=$(CURDIR)/bin/imitate \
-		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real tests/test_interrupts.py
+		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real tests/test_interrupts.py tests/test_control.py tests/test_cuda.py
 
 agent-cuda: ## the agent in CUDA jobs on the imitated GPU, those of $(NAMES), compared with the jobs' own counts
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

@@ -64,8 +64,9 @@ var picture = map[string][]string{
 	"probe/exposition": {"snapshots/trace"},
 	// What is watched, what watches, and what both agree on.
 	"probe/protocol": {"probe/exposition", "snapshots/blackbox", "snapshots/quantity", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/survey":   {"snapshots/trace"},
 	"probe": {
-		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/mapped", "snapshots/procfs", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
+		"probe/protocol", "probe/survey", "probe/exposition", "snapshots/blackbox", "snapshots/mapped", "snapshots/procfs", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
 		"golang.org/x/sys/...",
 	},
 	"probe/attach": {
@@ -75,7 +76,7 @@ var picture = map[string][]string{
 	"probe/remote":     {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python":     {"probe/protocol", "golang.org/x/sys/..."},
 	"probe/hostledger": {"snapshots/hostmemory", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
-	"probe/sensor":     {"probe", "probe/hostledger", "probe/protocol", "snapshots/hostmemory", "snapshots/launcher", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/sensor":     {"probe", "probe/hostledger", "probe/protocol", "probe/survey", "snapshots/hostmemory", "snapshots/launcher", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/inject":     {"probe/attach", "probe/protocol", "probe/python", "probe/sensor", "snapshots/procfs", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",

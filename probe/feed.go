@@ -44,6 +44,7 @@ func (e *entry) isEvent() bool { return e.step == nil && e.gauges == nil && !e.t
 type Taken struct {
 	Pickle []byte
 	Tags   []DeviceTags
+	Steps  []DeviceStep // of the step that has just ended, by device; none if no step has
 }
 
 // DeviceTags say what the memory of a device is for.

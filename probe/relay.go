@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/survey"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -31,9 +32,11 @@ type Relay struct {
 	until    time.Time    // until when changes that wait count as a viewer
 
 	rehearsed string // the imitated GPU, "" on a real device
+	step      *Taken // the snapshot of the step whose message comes next, nil if there is none
 
 	mu      sync.Mutex
 	program Program
+	survey  *survey.Step  // nil before the first
 	news    chan struct{} // closed when it is described again
 	reason  string        // why the program's streams end, "" while they go on
 }
@@ -48,8 +51,6 @@ type Agent interface {
 	Ask()
 	// Set changes a setting, from the next step on or from step at.
 	Set(ctx context.Context, key, value string, at int64) error
-	// Predict says what a change would do, nil if it does not know.
-	Predict(ctx context.Context, key, value string) (*trace.Prediction, error)
 }
 
 // Identity says which program an agent is in.
@@ -117,6 +118,7 @@ func (r *Relay) Step(text []byte) error {
 	if err != nil {
 		return err
 	}
+	r.findPeak(f.Step)
 	short := *f.Step
 	short.Layers = nil // the feed keeps those that are kept: they are long
 	r.steps.add(short)
@@ -135,6 +137,9 @@ func (r *Relay) Gauges(g []trace.Gauge, bytes int) {
 
 // Snapshot adds a snapshot. The notes of its tags are numbers of the agent's.
 func (r *Relay) Snapshot(t *Taken) {
+	if len(t.Steps) > 0 {
+		r.step = t
+	}
 	r.feed.snapshot(t)
 	r.box.wake()
 }
@@ -282,11 +287,14 @@ func (c relayControl) SetAt(key, value string, at int64) error {
 	return c.r.agent.Set(ctx, key, value, at)
 }
 
-func (c relayControl) Predict(ctx context.Context, wanted []trace.Value) (*trace.Prediction, error) {
-	if len(wanted) != 1 {
+func (c relayControl) Predict(_ context.Context, wanted []trace.Value) (*trace.Prediction, error) {
+	c.r.mu.Lock()
+	surveyed := c.r.survey
+	c.r.mu.Unlock()
+	if len(wanted) != 1 || surveyed == nil {
 		return nil, nil
 	}
-	return c.r.agent.Predict(ctx, wanted[0].Key, wanted[0].Value)
+	return surveyed.Predict(c.Options(), wanted[0]), nil
 }
 
 // setWithin is how long an agent may take to accept a change: its program may be

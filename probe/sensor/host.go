@@ -172,7 +172,7 @@ func (h *Host) agent(key program, g *greeting, listener *net.UnixListener) (*age
 	if listener == nil {
 		return nil, errors.New("an agent without a socket")
 	}
-	a := &agent{asks: make(map[int64]chan answer), log: h.log.Info, ended: endOf(key.pid)}
+	a := &agent{asks: make(map[int64]chan string), log: h.log.Info, ended: endOf(key.pid)}
 	relay, err := probe.NewRelay(probe.Options{Log: h.log}, g.Who, g.Program, listener, a)
 	if err != nil {
 		_ = listener.Close() // nobody was accepted

@@ -138,14 +138,8 @@ type agent struct {
 	// asking says that it is to describe its program, and has not yet: a program that is
 	// stopped must not get more questions than its link takes.
 	asking bool
-	asks   map[int64]chan answer
-	last   int64 // number of the last question
-}
-
-// answer is an agent's answer: JSON, and why it refuses, "" if it does not.
-type answer struct {
-	text    []byte
-	refused string
+	asks   map[int64]chan string // get why the agent refuses, "" if it does not
+	last   int64                 // number of the last question
 }
 
 // question is what an agent is asked or told.
@@ -218,23 +212,7 @@ func (a *agent) describe(text []byte) error {
 
 // Set implements [probe.Agent].
 func (a *agent) Set(ctx context.Context, key, value string, at int64) error {
-	_, err := a.ask(ctx, question{Do: "change", Key: key, Value: value, At: at})
-	return err
-}
-
-// Predict implements [probe.Agent].
-func (a *agent) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
-	text, err := a.ask(ctx, question{Do: "predict", Key: key, Value: value})
-	if err != nil {
-		return nil, err
-	}
-	var p *trace.Prediction
-	err = json.Unmarshal(text, &p)
-	return p, err
-}
-
-func (a *agent) ask(ctx context.Context, q question) ([]byte, error) {
-	c := make(chan answer, 1)
+	c, q := make(chan string, 1), question{Do: "change", Key: key, Value: value, At: at}
 	a.mu.Lock()
 	a.last++
 	q.ID = a.last
@@ -247,24 +225,24 @@ func (a *agent) ask(ctx context.Context, q question) ([]byte, error) {
 	}()
 	a.tell(q)
 	select {
-	case got, ok := <-c:
+	case refused, ok := <-c:
 		if !ok {
-			return nil, errGone
+			return errGone
 		}
-		if got.refused != "" {
-			return nil, errors.New(got.refused)
+		if refused != "" {
+			return errors.New(refused)
 		}
-		return got.text, nil
+		return nil
 	case <-ctx.Done():
-		return nil, errors.New("the program did not answer: it may be within a long call")
+		return errors.New("the program did not answer: it may be within a long call")
 	}
 }
 
-func (a *agent) answered(id int64, got answer) {
+func (a *agent) answered(id int64, refused string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c, ok := a.asks[id]; ok {
-		c <- answer{append([]byte(nil), got.text...), got.refused}
+		c <- refused
 		delete(a.asks, id)
 	}
 }

@@ -106,6 +106,8 @@ func (r *reader) long() int64 {
 	return int64(value) //nolint:gosec // an address may have its highest bit set
 }
 
+func (r *reader) truth() bool { return r.number() != 0 }
+
 // unsigned reads a number that is not negative, such as that of a name.
 func (r *reader) unsigned() uint64 { return uint64(r.number()) } //nolint:gosec // its bits
 

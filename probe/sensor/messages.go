@@ -28,6 +28,7 @@ const (
 	refuseKind
 	missedKind
 	byeKind
+	surveyKind
 )
 
 // message handles the entries of an agent's message, in order.
@@ -75,13 +76,17 @@ func (l *link) entry(k kind, r *reader) error {
 	case describeKind:
 		return l.agent.describe(r.bytes())
 	case answerKind:
-		l.agent.answered(r.number(), answer{r.bytes(), r.text()})
+		l.agent.answered(r.number(), r.text())
 	case refuseKind:
 		relay.Refuse(r.text(), list(r, (*reader).text)...)
 	case missedKind:
 		relay.Missed(r.number())
 	case byeKind:
 		l.ended = r.text()
+	case surveyKind:
+		if device, s := readSurvey(r); r.err == nil {
+			relay.Survey(device, s)
+		}
 	default:
 		return fmt.Errorf("a message of the agent is of unknown kind %d", k)
 	}
@@ -133,5 +138,17 @@ func readSnapshot(r *reader) *probe.Taken {
 		}
 		t.Tags = append(t.Tags, of)
 	}
+	t.Steps = list(r, readDeviceStep)
 	return t
+}
+
+func readDeviceStep(r *reader) probe.DeviceStep {
+	r.items()
+	s := probe.DeviceStep{Device: int(r.number()), Requests: r.number()}
+	s.Begun = trace.Begun{Reserved: r.number(), Blocks: make(map[uint64]int64)}
+	for range r.items() / 2 {
+		addr := r.unsigned()
+		s.Begun.Blocks[addr] = r.number()
+	}
+	return s
 }

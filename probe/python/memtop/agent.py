@@ -131,10 +131,6 @@ class Agent:
         """Change a setting from the next step on, or from step `at`."""
         self.watch.settings.change(key, value, at)
 
-    def predict(self, key: str, value: str) -> Json | None:
-        """Predict what a change would do."""
-        return self.watch.settings.predict(key, value)
-
 
 def _described(
     device: int, allocated: int, reserved: int, requested: int | None, out_of_memory: int | None, known_us: int | None

@@ -21,6 +21,7 @@ import lock_order
 
 lock_order.install()  # before a lock is made
 
+from hosted import MEMTOP, Hosted
 from hosting import Host
 from pretended import Pretended
 
@@ -69,6 +70,17 @@ def serving(tmp_path: Path) -> Iterator[Servers]:
     s = Servers(tmp_path / "memtop")
     yield s
     s.close()
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosted]:
+    if not MEMTOP:
+        pytest.skip("needs MEMTOP_BINARY, the path of memtop")
+    monkeypatch.setenv("MEMTOP_DIR", str(tmp_path / "m"))
+    (tmp_path / "m").mkdir(mode=0o700)
+    h = Hosted(tmp_path / "m")
+    yield h
+    h.close()
 
 
 def eventually(what: str, holds: Callable[[], object]) -> None:

@@ -78,8 +78,8 @@ class Host:
         """Return the entries of a kind."""
         return [entry for entry in self.entries if entry[0] == kind]
 
-    def answers(self) -> dict[int, tuple[bytes, str]]:
-        return {number: (text, refused) for _, number, text, refused in self.of(ANSWER)}
+    def answers(self) -> dict[int, str]:
+        return {number: refused for _, number, refused in self.of(ANSWER)}
 
     def close(self) -> None:
         """End, as if killed."""

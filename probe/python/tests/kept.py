@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from memtop.link.messages import EVENT, FORGET, SNAPSHOT
@@ -36,9 +37,12 @@ class Kept(Link):
         self.entries: list[Any] = []
         self.alive: dict[int, Event] = {}
         self.taken: Taken | None = None
+        self.passes: Callable[..., None] | None = None  # each entry too
 
     def _add(self, entry: tuple[Any, ...]) -> None:
         kind, *rest = entry
+        if self.passes is not None:
+            self.passes(*entry)
         if kind == FORGET:
             self.entries.clear()
             self.alive.clear()

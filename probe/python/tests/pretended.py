@@ -78,9 +78,6 @@ class Pretended:
             self.amp = value
             self.asked = {}
 
-    def predict(self, key: str, value: str) -> Json | None:
-        return {"peak_allocated_bytes": -1000, "activation_bytes": -1000}
-
     def run(self, steps: int = 1) -> None:
         """Make steps."""
         for _ in range(steps):

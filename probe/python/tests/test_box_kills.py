@@ -22,22 +22,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from groups import limited  # noqa: E402
+from hosted import MEMTOP, host_of  # noqa: E402
 
-MEMTOP, IMITATE = os.environ.get("MEMTOP_BINARY", ""), os.environ.get("MEMTOP_IMITATE", "")
+IMITATE = os.environ.get("MEMTOP_IMITATE", "")
 KILLS = int(os.environ.get("MEMTOP_TEST_KILLS", "3"))
 NOTING = 1.0  # seconds from one noted step to the next, at most; usually a tenth of it
 FULL = ("out of host memory", "killed, host memory full")
 BOXED = Path(__file__).with_name("boxed.py")
 
 pytestmark = pytest.mark.skipif(not MEMTOP, reason="needs MEMTOP_BINARY, the path of memtop")
-
-
-def host_of(environment: dict[str, str]) -> str:
-    """Start a host that ends with this process, and return the path of its socket."""
-    command = ["memtop-host", environment["MEMTOP_DIR"], str(os.getpid())]
-    said = subprocess.run(command, executable=MEMTOP, env=environment, capture_output=True, text=True).stdout
-    assert said.startswith("MEMTOP_HOST="), said
-    return said.strip().partition("=")[2]
 
 
 class Jobs:

@@ -20,6 +20,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import jobs  # noqa: E402
+from hosted import Hosted  # noqa: E402
 from jobs import Job  # noqa: E402
 
 from memtop.link.program import Refused  # noqa: E402
@@ -54,14 +55,15 @@ def image(model: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["gpt", "dropping"])
-def test_checkpointing_changes_memory_as_predicted_and_no_number(job: Any, name: str) -> None:
+def test_checkpointing_changes_memory_as_predicted_and_no_number(job: Any, hosted: Hosted, name: str) -> None:
     plain = job(name, watched=False)
     plain.train(8)
     gc.collect()
     j = job(name)
+    j.link.passes = hosted.send
     j.train(3)
     made, peak, activations = image(j.model), j.peak(), j.activations()
-    predicted = j.settings.predict("checkpoint", "all")
+    predicted = hosted.predicted(j.settings, "all")
     j.change("checkpoint", "all")
     j.train(1)
     assert image(j.model) != made
@@ -222,17 +224,18 @@ def test_checkpointing_is_refused_where_a_second_forward_would_have_an_effect(jo
         j.change("checkpoint", "all")
 
 
-def test_a_prediction_is_about_the_settings_in_force(job: Any) -> None:
+def test_a_prediction_is_about_the_settings_in_force(job: Any, hosted: Hosted) -> None:
     while gc.collect():  # what earlier tests left would go in the midst, and its memory with it
         pass
     j = job("gpt")
+    j.link.passes = hosted.send
     j.train(3)
-    full = j.settings.predict("checkpoint", "all")["peak_allocated_bytes"]
+    full = hosted.predicted(j.settings, "all")["peak_allocated_bytes"]
     j.change("amp", "bf16")
     j.train(1)
-    assert j.settings.predict("checkpoint", "all") is None, "what was found is about a step without autocast"
+    assert hosted.predicted(j.settings, "all") is None, "what was found is about a step without autocast"
     j.train(2)
-    peak, half = j.peak(), j.settings.predict("checkpoint", "all")["peak_allocated_bytes"]
+    peak, half = j.peak(), hosted.predicted(j.settings, "all")["peak_allocated_bytes"]
     assert full < half < 0
     j.change("checkpoint", "all")
     j.train(3)
@@ -240,7 +243,7 @@ def test_a_prediction_is_about_the_settings_in_force(job: Any) -> None:
     j.change("checkpoint", "off")
     j.change("amp", "off")
     j.train(3)
-    assert j.settings.predict("checkpoint", "all")["peak_allocated_bytes"] == full
+    assert hosted.predicted(j.settings, "all")["peak_allocated_bytes"] == full
     j.change("amp", "bf16")
     j.train(3)
     assert {"key": "amp", "value": "bf16"} in j.steps()[-1]["settings"]
@@ -353,10 +356,11 @@ def test_nothing_is_changed_before_a_step_was_looked_at(job: Any) -> None:
             j.change(key, value)
 
 
-def test_half_of_what_is_saved_is_computed_again(job: Any) -> None:
+def test_half_of_what_is_saved_is_computed_again(job: Any, hosted: Hosted) -> None:
     j = job("gpt")
+    j.link.passes = hosted.send
     j.train(3)
-    activations, predicted = j.activations(), j.settings.predict("checkpoint", "half")
+    activations, predicted = j.activations(), hosted.predicted(j.settings, "half")
     j.change("checkpoint", "half")
     j.train(3)
     assert sum(FORWARD in block.__dict__ for block in j.model.blocks) == 2
@@ -516,9 +520,8 @@ def test_a_read_only_program_changes_nothing(job: Any, monkeypatch: pytest.Monke
     j = job("gpt")
     j.train(3)
     assert j.settings.read_only
-    for call in (j.settings.change, j.settings.predict):
-        with pytest.raises(Refused, match="MEMTOP_READ_ONLY"):
-            call("checkpoint", "all")
+    with pytest.raises(Refused, match="MEMTOP_READ_ONLY"):
+        j.settings.change("checkpoint", "all")
 
 
 def test_leaving_undoes_what_was_changed(job: Any) -> None:
@@ -556,10 +559,11 @@ def test_a_setting_begins_with_the_step_that_was_named(job: Any) -> None:
         pytest.param("layers=head", [False] * 4, "head is no repeated block", id="no block"),
     ],
 )
-def test_blocks_are_recomputed_by_name(job: Any, value: str, chosen: list[bool], why: str) -> None:
+def test_blocks_are_recomputed_by_name(job: Any, hosted: Hosted, value: str, chosen: list[bool], why: str) -> None:
     j = job("gpt")
+    j.link.passes = hosted.send
     j.train(3)
-    activations, predicted = j.activations(), j.settings.predict("checkpoint", value)
+    activations, predicted = j.activations(), hosted.predicted(j.settings, value)
     j.change("checkpoint", value)
     j.train(3)
     assert [FORWARD in block.__dict__ for block in list(j.model.blocks)[:4]] == chosen

@@ -14,11 +14,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
+from hosted import Hosted
 from kept import Kept
 from recorded import RECORDED, SHORT, expected, needs_recorded
 from standin import ACTIVE, Allocator, Tensor
 
-from memtop.link.queue import STEP, Tags
+from memtop.link.queue import STEP, Tags, now_us
 from memtop.memory import history, snapshots
 from memtop.memory.cuda import PATIENCE, CudaMemory
 from memtop.memory.history import MOST_ENTRIES, History
@@ -283,40 +284,45 @@ def without_news(allocator: Allocator) -> Callable[[int], dict[str, Any]]:
 @needs_recorded
 @pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
 def test_the_peak_of_every_step_is_the_allocators_own_to_the_byte_though_no_counter_is_reset(
-    allocator: Allocator, watched: Watched, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    allocator: Allocator, watched: Watched, hosted: Hosted, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth, measured = [], []
     monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
+    watched.link.passes = hosted.send
     happened = 1
     while happened:
         allocator.reset()
         watched.memory.begin_step()
         happened = allocator.advance(12_000)
         own = allocator.stats(0)
-        truth.append([own[name]["all"]["peak"] for name in ("allocated_bytes", "reserved_bytes")])
-        watched.memory.end_step()
-        step = next(m for m in watched.memory.measures() if m["device"] == 0)
-        measured.append([step["peak_allocated_bytes"], step["peak_reserved_bytes"]])
-    assert measured == truth
-    assert watched.memory.why_no_peak == ""
+        truth = [own[name]["all"]["peak"] for name in ("allocated_bytes", "reserved_bytes")]
+        step = ended(watched, hosted)
+        assert [step["peak_allocated_bytes"], step["peak_reserved_bytes"]] == truth and "settings" not in step
+
+
+def ended(watched: Watched, hosted: Hosted) -> dict[str, Any]:
+    """End a step, and return it as the host shows it."""
+    watched.memory.end_step()
+    measured = next(m for m in watched.memory.measures() if m["device"] == 0)
+    assert "peak_allocated_bytes" not in measured
+    number = watched.registry.step = watched.registry.step + 1
+    watched.link.message(STEP, {"step": number, "time_us": now_us(), "settings": [], **measured})
+    return hosted.until("/v1/info", "step", number)["last_step"]
 
 
 @needs_recorded
 def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
-    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+    allocator: Allocator, watched: Watched, hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allocator.advance(1000)
     monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
+    watched.link.passes = hosted.send
     watched.memory.begin_step()
     allocator.most = 100
     assert allocator.advance(500) == 500
-    watched.memory.end_step()
-    [step] = watched.memory.measures()
-    assert "peak_allocated_bytes" not in step
-    assert "does not reach back" in watched.memory.why_no_peak
+    step = ended(watched, hosted)
+    assert step.get("peak_allocated_bytes", 0) == 0 and "does not reach back" in str(step["settings"])
     watched.memory.begin_step()
-    watched.memory.end_step()
-    assert watched.memory.why_no_peak == "", "each step begins anew"
+    assert ended(watched, hosted)["peak_allocated_bytes"], "each step begins anew"
 
 
 @needs_recorded

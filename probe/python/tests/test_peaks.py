@@ -1,4 +1,4 @@
-"""Peaks of steps, and snapshots that are cut to a length: both are played without a device."""
+"""Peaks of steps as far as counters say them, and snapshots that are cut to a length, without a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memtop.memory import shortening
-from memtop.memory.peaks import Peak, Peaks
+from memtop.memory.peaks import Peaks
 
 MIB = 1 << 20
 
@@ -27,35 +27,32 @@ def stats(current: int, peak: int, allocations: int, frees: int) -> dict[int, di
 
 
 def snapshot(*events: dict[str, Any]) -> dict[str, Any]:
-    block = {"address": 0, "size": 20 * MIB, "requested_size": 0, "state": "inactive"}
-    segment = {
-        "device": 0, "address": 0, "total_size": 20 * MIB, "segment_type": "large", "blocks": [block],
-    }  # fmt: skip
-    return {"segments": [segment], "device_traces": [list(events)], "allocator_settings": {}}
-
-
-def test_a_step_below_the_highest_peak_is_played() -> None:
-    peaks = Peaks()
-    peaks.begin(stats(0, 9 * MIB, 1, 1), snapshot())
-    made = [
-        {"action": "alloc", "addr": 0, "size": 4 * MIB},
-        {"action": "free_requested", "addr": 0, "size": 4 * MIB},
-        {"action": "free_completed", "addr": 0, "size": 4 * MIB},
+    blocks = [
+        {"address": 0, "size": MIB, "state": "active_allocated"},
+        {"address": MIB, "size": 7, "state": "inactive"},
     ]
-    found = peaks.end(stats(0, 9 * MIB, 2, 2), snapshot(*made))
-    assert (found, peaks.why) == ({0: Peak(4 * MIB, 20 * MIB)}, "")
+    return {"segments": [{"device": 0, "blocks": blocks}], "device_traces": [list(events)], "allocator_settings": {}}
 
 
-def test_a_step_with_the_highest_peak_needs_no_history() -> None:
+def test_a_step_below_the_highest_peak_is_left_to_the_host() -> None:
     peaks = Peaks()
     peaks.begin(stats(0, 9 * MIB, 1, 1), snapshot())
-    assert peaks.end(stats(0, 12 * MIB, 2, 2), snapshot()) == {0: Peak(12 * MIB, 20 * MIB)}
+    after = stats(0, 9 * MIB, 3, 2)
+    assert peaks.highest(0, after[0]) == {}
+    assert peaks.played(after) == ((0, 3, 20 * MIB, (0, MIB)),)
 
 
-def test_a_device_that_came_within_the_step_has_no_peak() -> None:
+def test_a_step_with_the_highest_peak_needs_no_host() -> None:
+    peaks = Peaks()
+    peaks.begin(stats(0, 9 * MIB, 1, 1), snapshot())
+    found = peaks.highest(0, stats(0, 12 * MIB, 2, 2)[0])
+    assert found == {"peak_allocated_bytes": 12 * MIB, "peak_reserved_bytes": 20 * MIB}
+
+
+def test_a_device_that_came_within_the_step_is_not_played() -> None:
     peaks = Peaks()
     peaks.begin({}, snapshot())
-    assert peaks.end(stats(0, 0, 0, 0), snapshot()) == {}
+    assert peaks.played(stats(0, 0, 1, 0)) == ()
 
 
 @pytest.mark.parametrize(("most", "least"), [(1 << 20, 1000), (10_000, 100), (1, 0)])

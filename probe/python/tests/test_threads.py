@@ -120,7 +120,6 @@ def test_what_the_server_asks_touches_nothing() -> None:
         watch.notices()
         watch.source()
         watch.settings.options()
-        watch.settings.predict("checkpoint", "all")
         watch.registry.holdings()
 
     try:

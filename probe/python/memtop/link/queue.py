@@ -26,7 +26,7 @@ from ..safety.interrupts import ignored
 from ..safety.threads import start
 from .connection import Connection, connect, greet
 from .descriptors import Lost, Socket, new_pair, wait
-from .messages import ANSWER, BYE, DESCRIBE, EVENT, FORGET, LOOKED, MISSED, REFUSE, SNAPSHOT, json_text, packed
+from .messages import ANSWER, BYE, DESCRIBE, EVENT, FORGET, LOOKED, MISSED, REFUSE, SNAPSHOT, SURVEY, packed
 from .messages import GAUGES as GAUGES
 from .messages import STEP as STEP
 from .program import Json, Refused
@@ -38,9 +38,15 @@ STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
 
 MOST_ENTRIES = 65_536  # in the queue
 MOST_MESSAGES = 1024
+MOST_SNAPSHOTS = 64 << 20  # bytes of them
 WATCHED_EVERY, HEARTBEAT = 0.1, 1.0  # seconds between two messages to a host that has viewers: with news, without
 AGAIN_AFTER = 1.0  # seconds after the program has closed the link
 CLOSE_WITHIN = 2.0  # seconds, for the host to take the last news
+
+
+# What the host needs to play a step of a device: its number, the step's requests for blocks and for their return, and,
+# when the step began, the bytes that were reserved and the addresses and sizes of the blocks in use, one after another.
+Played = tuple[int, int, int, tuple[int, ...]]
 
 
 class Tags(NamedTuple):
@@ -67,9 +73,6 @@ class Answers(Protocol):
 
     def change(self, key: str, value: str, at: int) -> None:
         """Use a value from the next step on, or from step `at`. Raise `Refused` if it cannot."""
-
-    def predict(self, key: str, value: str) -> Json | None:
-        """Predict the effect of a change, None if it is not known."""
 
 
 class Task(Protocol):
@@ -123,12 +126,23 @@ class Link:
                 self._messages += 1
                 self._add((type, data))
 
-    def snapshot(self, data: bytes, tags: tuple[Tags, ...]) -> None:
-        """Add a pickled snapshot of PyTorch's allocator. It takes the place of one that was not sent yet."""
+    def snapshot(self, data: bytes, tags: tuple[Tags, ...], step: tuple[Played, ...] = ()) -> None:
+        """Add a pickled snapshot of PyTorch's allocator, which may be that of a step's end. It takes the place of those
+        that were not sent yet and would be too much with it."""
         if self._on:
             with self.lock:
-                self._queue = deque(entry for entry in self._queue if entry[0] != SNAPSHOT)
-                self._add((SNAPSHOT, data, tuple(tuple(each) for each in tags)))
+                room = MOST_SNAPSHOTS - len(data)
+                for entry in [entry for entry in reversed(self._queue) if entry[0] == SNAPSHOT]:
+                    room -= len(entry[1])
+                    if room < 0:
+                        self._queue.remove(entry)
+                self._add((SNAPSHOT, data, tuple(tuple(each) for each in tags), step))
+
+    def survey(self, *step: Any) -> None:
+        """Add a surveyed step, see `Checkpointing.tell`. It follows the snapshot of the step's end."""
+        if self._on:
+            with self.lock:
+                self._add((SURVEY, *step))
 
     def forget(self) -> None:
         """Forget all live memory, and all that was not sent yet."""
@@ -290,22 +304,20 @@ class Link:
             self._answers.on_memory(question.get("held", 0), question.get("left", 0), question.get("of", 0))
         elif do in ("ended", "failed"):
             self._lose()
-        elif do in ("change", "predict"):
-            answer, refused = self._ask(do, question)
-            self._put(self._described(), (ANSWER, number, answer, refused))
+        elif do == "change":
+            refused = self._change(question)
+            self._put(self._described(), (ANSWER, number, refused))
 
-    def _ask(self, do: str, question: Json) -> tuple[bytes, str]:
+    def _change(self, question: Json) -> str:
+        """Change a setting. Return why that is refused, "" if it is not."""
         assert self._answers is not None
-        key, value = question["key"], question["value"]
         try:
-            if do == "predict":
-                return json_text(self._answers.predict(key, value)), ""
-            self._answers.change(key, value, question.get("at", 0))
+            self._answers.change(question["key"], question["value"], question.get("at", 0))
         except Refused as error:
-            return b"", str(error)
+            return str(error)
         except Exception as error:
-            return b"", f"the program failed to make it: {error!r}"
-        return b"", ""
+            return f"the program failed to make it: {error!r}"
+        return ""
 
     def _watch(self, viewers: int) -> None:
         self._watched = viewers > 0

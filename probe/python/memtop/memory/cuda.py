@@ -17,7 +17,7 @@ from ..link.program import Json, Memory
 from ..link.queue import Link, Tags
 from .counters import amount, used
 from .history import History
-from .peaks import Peak, Peaks
+from .peaks import Peaks
 from .registry import Holding, Registry
 from .shortening import pickled
 from .snapshots import Snapshots, snapshot
@@ -70,7 +70,6 @@ class CudaMemory:
         self._categories: dict[int, dict[str, int]] = {}  # bytes by category, by device
         self._changes = 0  # how often a category has changed
         self._peaks = Peaks()
-        self._found: Mapping[int, Peak] = {}  # by device, the peaks of the last measured step
         self._stepped = 0.0  # when a step last ended, by the monotonic clock
         self._used: tuple[int, list[int]] = (0, [])  # when devices were last counted, and those with memory
         self._highest: list[int | None] = []  # that `counters` returned last, and of which device
@@ -116,29 +115,25 @@ class CudaMemory:
         self._stepped = time.monotonic()
         self.history.off(REST)
 
-    def begin_step(self, follow: bool = False) -> None:
+    def begin_step(self) -> None:
         """Record the allocator's history of the step that begins."""
         self.history.on(LOOK, fresh=True)
-        self._peaks.begin(used(), snapshot(history=False), follow)
+        self._peaks.begin(used(), snapshot(history=False))
+
+    @property
+    def device(self) -> int:
+        """The device with the most memory when the step began."""
+        return self._peaks.device
 
     def requests(self) -> int:
         """Return how many blocks the program has asked for and given back in this step."""
-        return self._peaks.requests(used())
-
-    def changes(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return the bytes in use when the step began, and each block that it took or gave back."""
-        return self._peaks.changes()
+        stats = used()
+        return self._peaks.requests(stats, self.device) if self.device in stats else 0
 
     def end_step(self) -> None:
-        """Take a snapshot with the whole step in its history, and find the step's peak in it. Stop recording."""
-        contents = self._snapshots.take()
+        """Take a snapshot with the whole step in its history, from which the host plays it. Stop recording."""
+        self._snapshots.take(self._peaks.played(used()))
         self.history.off(LOOK)
-        self._found = {} if contents is None else self._peaks.end(used(), contents)
-
-    @property
-    def why_no_peak(self) -> str:
-        """Why the peak of the last measured step is not known, "" if it is."""
-        return self._peaks.why
 
     def rests_at(self) -> float:
         """Return when snapshots no longer wait for the end of a step."""
@@ -195,10 +190,8 @@ class CudaMemory:
         unknown = allocated - sum(categories.values())
         if unknown > 0:
             categories["other"] = categories.get("other", 0) + unknown
-        measure = {**_counters(device, stats), "categories": amounts(categories)}
-        if peak := self._found.get(device):
-            measure["peak_allocated_bytes"], measure["peak_reserved_bytes"] = peak
-        return measure
+        peak = self._peaks.highest(device, stats)
+        return {**_counters(device, stats), "categories": amounts(categories), **peak}
 
     def _add(self, holding: Holding, category: str, size: int) -> None:
         self._changes += 1

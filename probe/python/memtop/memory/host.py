@@ -15,7 +15,7 @@ class HostMemory:
     """Writes the storages' events into the link, and adds up their sizes. The registry's lock guards it."""
 
     host = True
-    why_no_peak = ""
+    device = 0
     stacks = True  # only the agent knows the line that made a storage
 
     def __init__(self, link: Link) -> None:
@@ -68,17 +68,13 @@ class HostMemory:
     def stepped(self) -> None:
         """Do nothing: the registry reports everything."""
 
-    def begin_step(self, follow: bool = False) -> None:
+    def begin_step(self) -> None:
         """Begin to measure the step's peak."""
         self.peak, self.categories_at_peak = self.allocated, dict(self.categories)
 
     def requests(self) -> int:
         """Return 0: there is no allocator to ask."""
         return 0
-
-    def changes(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return nothing: the storages are all that is known."""
-        return 0, []
 
     def look(self, registry: Registry) -> None:
         """Do nothing: the registry reports everything."""

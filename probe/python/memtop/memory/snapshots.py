@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..link.program import Json
-from ..link.queue import Link, Tags
+from ..link.queue import Link, Played, Tags
 from ..safety.interrupts import ignored
 from ..watch.sampling import Sampling
 from .shortening import pickled
@@ -56,11 +56,12 @@ class Snapshots:
         with self._lock:
             self._taking = False
 
-    def take(self) -> Json | None:
-        """Take a snapshot, and return its contents, None if this has stopped."""
+    def take(self, step: tuple[Played, ...] = ()) -> None:
+        """Take a snapshot, unless this has stopped. `step` is that of a step that has just ended."""
         known = self._known()
         with self._lock:
-            return self._take(*known) if self._taking else None
+            if self._taking:
+                self._take(*known, step)
 
     def _known(self) -> tuple[object, list[Tags]]:
         """Return what activity there was, and the tags, which are of just before a snapshot. Call it without the lock:
@@ -68,11 +69,9 @@ class Snapshots:
         activity was read is new to the next snapshot."""
         return self._memory.activity(), self._memory.tags()
 
-    def _take(self, activity: object, tags: list[Tags]) -> Json:
+    def _take(self, activity: object, tags: list[Tags], step: tuple[Played, ...] = ()) -> None:
         self._seen = activity
-        contents = snapshot(self._memory.history.short())
-        self._link.snapshot(pickled(contents), tuple(tags))
-        return contents
+        self._link.snapshot(pickled(snapshot(self._memory.history.short())), tuple(tags), step)
 
     def _take_new(self) -> None:
         """Take a snapshot if memory has changed, and pay for it."""

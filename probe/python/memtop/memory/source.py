@@ -33,22 +33,18 @@ class Source(Sink, Protocol):
     def stepped(self) -> None:
         """Note that a step has ended, whether it was measured or not."""
 
-    def begin_step(self, follow: bool = False) -> None:
-        """Begin to measure a step, and with `follow` also what it takes and gives back."""
+    def begin_step(self) -> None:
+        """Begin to measure a step."""
+
+    @property
+    def device(self) -> int:
+        """The device to which `requests` are."""
 
     def requests(self) -> int:
         """Return how many blocks of the allocator the step has taken and given back so far."""
 
-    def changes(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return the bytes in use when the followed step began, and each block by its address and bytes, which are
-        negative if it was given back. The list is empty if there is no allocator, or if this is not known."""
-
     def end_step(self) -> None:
         """End the measurement of a step."""
-
-    @property
-    def why_no_peak(self) -> str:
-        """Why the peak of the last step is not known, "" if it is."""
 
     def look(self, registry: Registry) -> None:
         """Write into the link what the registry does not, after a scan while no viewer watches."""

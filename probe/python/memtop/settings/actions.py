@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 
 import torch
 
-from ..link.program import Json, Refused
-from .setting import NONE, unknown
+from ..link.program import Refused
+from .setting import NONE
 
 GARBAGE, CACHE, PEAK = "collect-garbage", "empty-cache", "reset-peak"
 
@@ -37,10 +36,6 @@ class Actions:
         """Raise `Refused` where a value cannot be used."""
         if value not in self.choices:
             raise Refused("the program uses no device with a caching allocator")
-
-    def foresee(self) -> Callable[[str], Json | None]:
-        """Predict nothing: only a collection shows what is garbage."""
-        return unknown
 
     def switch(self, value: str) -> None:
         """Do the action."""

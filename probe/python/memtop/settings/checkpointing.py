@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..hooks.layers import Layers
 from ..hooks.models import Models
-from ..link.program import Json, Refused
+from ..link.program import Refused
+from ..link.queue import Link
 from ..safety.threads import touches
 from . import hugging_face
 from .checkpointed_forward import CheckpointedForward
-from .course import Needs, Record
 from .obstacles import why_fixed, why_once
+from .precision import Precision
 from .replaced_forward import took_part
-from .setting import unknown
 from .survey import Seen, Survey
 
 OFF, ALL, HALF = "off", "all", "half"
@@ -89,14 +87,18 @@ class Checkpointing:
             return True
         return any((m := reference()) is not None and hugging_face.is_on(m) for reference in self._switched)
 
-    def foresee(self) -> Callable[[str], Json | None]:
-        """Predict how a value would change what the surveyed step needed. After another setting has changed, a new
-        survey must come first."""
+    def tell(self, link: Link, device: int) -> None:
+        """Send a surveyed step that has just ended to memtop's host, with the blocks that can be recomputed. The host
+        predicts from it until a setting has changed that changes what a step needs."""
         record = self._survey.record
-        if record is None or self._survey.outdated:
-            return unknown
-        plans = {value: [self._plan(seen) for seen in self._chosen(value)] for value in (*self.choices, self.value)}
-        return partial(_predicted, record, plans, self.value)
+        if record is None or not self._survey.ended:
+            return
+        self._survey.ended, half = False, self._chosen(HALF)
+        blocks = [
+            (self._name(seen), seen.calls, seen in half, hugging_face.model_of(seen) is not None)
+            for seen in self._chosen(ALL)
+        ]
+        link.survey(device, record.storages(), record.moments, blocks, [(Precision.key, record.amp)])
 
     def switch(self, value: str) -> None:
         """Use the value from now on."""
@@ -134,7 +136,7 @@ class Checkpointing:
         record = self._survey.record
         if value == OFF or record is None:
             return []
-        frees = {id(seen): sum(h.size for h in record.freed(set(seen.calls))) for seen in self._able()}
+        frees = {id(seen): record.freed(set(seen.calls)) for seen in self._able()}
         able = [seen for seen in self._able() if frees[id(seen)] > 0]
         if value == ALL:
             return able
@@ -160,17 +162,6 @@ class Checkpointing:
     def _name(self, seen: Seen) -> str:
         return self._models.name(seen.module())
 
-    def _plan(self, seen: Seen) -> Plan:
-        return Plan(self._name(seen), set(seen.calls), hugging_face.model_of(seen) is not None)
-
-
-class Plan(NamedTuple):
-    """A block that is to be recomputed, in plain values."""
-
-    name: str
-    calls: set[int]
-    uncached: bool  # it no longer fills a cache: its model's own switch is used
-
 
 def within(name: str, around: str) -> bool:
     """Report whether a layer is another one or a part of it."""
@@ -180,17 +171,3 @@ def within(name: str, around: str) -> bool:
 def is_named(name: str, value: str) -> bool:
     """Report whether a value that names layers means a block."""
     return any(within(name, each) for each in value[len(LAYERS) :].split("+"))
-
-
-def _predicted(record: Record, plans: Mapping[str, Sequence[Plan]], now: str, value: str) -> Json | None:
-    old, new = plans[now], plans.get(value, [plan for plan in plans[ALL] if is_named(plan.name, value)])
-    if not new and value != OFF:
-        return None
-    before, after = _play(record, old), _play(record, new)
-    activations = after.activations - before.activations
-    return {"peak_allocated_bytes": after.peak - before.peak, "activation_bytes": activations}
-
-
-def _play(record: Record, plans: Sequence[Plan]) -> Needs:
-    again = set().union(*(plan.calls for plan in plans))
-    return record.play(again, set().union(*(plan.calls for plan in plans if plan.uncached)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ..link.program import Json
 from ..watch.sampling import Sampling
-from .setting import unknown
 
 SAMPLED, EVERY = "sampled", "every"
 
@@ -34,10 +32,6 @@ class Looking:
 
     def check(self, value: str) -> None:
         """Refuse nothing: looking changes nothing of the program."""
-
-    def foresee(self) -> Callable[[str], Json | None]:
-        """Predict nothing: memory stays as it is, and the cost is measured in each step."""
-        return unknown
 
     def switch(self, value: str) -> None:
         """Use the value from now on."""

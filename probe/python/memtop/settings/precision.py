@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from ..link.program import Json, Refused
+from ..link.program import Refused
 from ..safety.threads import called_by_pytorch, touches
 from .obstacles import why_fixed
 from .replaced_forward import ReplacedForward, is_replaced, took_part
-from .setting import unknown
 from .survey import Survey
 
 OFF, BF16 = "off", "bf16"
@@ -63,10 +62,6 @@ class Precision:
             return "its device has no bfloat16"
         return ""
 
-    def foresee(self) -> Callable[[str], Json | None]:
-        """Predict nothing: only a run shows which results autocast keeps in which type."""
-        return unknown
-
     def switch(self, value: str) -> None:
         """Use the value from now on."""
         self.check(value)
@@ -77,14 +72,14 @@ class Precision:
                 self._standing.append(mixed)  # first: a signal handler may raise after any line
                 mixed.put()
         self.value = value
-        self._survey.mixes = value == BF16
-        self._survey.outdate()
+        self._survey.amp = value
+        self._survey.renew()
 
     def restore(self) -> None:
         """Put everything back as the program made it."""
         while self._standing:
             self._standing.pop().remove()
-        self.value, self._survey.mixes = OFF, False
+        self.value = self._survey.amp = OFF
 
 
 def _has_bf16() -> bool:

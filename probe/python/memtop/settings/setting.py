@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Protocol
-
-from ..link.program import Json
+from typing import Protocol
 
 NONE = "none"  # the value of a one-time setting, before and after its step
-
-
-def unknown(value: str) -> Json | None:
-    """Say that the effect of a value is not known."""
-    return None
 
 
 class Setting(Protocol):
@@ -49,10 +42,6 @@ class Setting(Protocol):
 
     def check(self, value: str) -> None:
         """Raise `Refused` if the value cannot be used now."""
-
-    def foresee(self) -> Callable[[str], Json | None]:
-        """Return a function that predicts the effect of a value, as `predicted` in the message change, or returns
-        None if it is not known. Any thread may call it: it uses plain values only."""
 
     def switch(self, value: str) -> None:
         """Use the value from now on. It may raise `Refused`."""

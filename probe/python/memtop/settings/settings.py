@@ -33,7 +33,6 @@ class Offer(NamedTuple):
 
     about: str
     why_not: dict[str, str]  # by value, the reason why it cannot be used, "" if it can
-    foresee: Callable[[str], Json | None]  # of any value
 
 
 class Settings:
@@ -55,7 +54,7 @@ class Settings:
             self.renew()
 
     def renew(self) -> None:
-        """Find out which values can be used now, and what they would do. Other threads see this until the next call."""
+        """Find out which values can be used now. Other threads see this until the next call."""
         self._offers = {setting.key: _offer(setting) for setting in self._table.values()}
 
     def options(self) -> Sequence[Json]:
@@ -83,10 +82,6 @@ class Settings:
                 del self._asked[key]
                 self._asked.update({key: before} if before else {})
                 raise Refused(f"step {at} has begun already")
-
-    def predict(self, key: str, value: str) -> Json | None:
-        """Predict the effect of a value, None if it is not known."""
-        return self._find(key, value).foresee(value)
 
     def _find(self, key: str, value: str) -> Offer:
         setting = self._table.get(key)
@@ -160,7 +155,7 @@ def _offer(setting: Setting) -> Offer:
     about = setting.about
     if others and all(others):
         about = f"not possible now: {others[0]}"
-    return Offer(about, why_not, setting.foresee())
+    return Offer(about, why_not)
 
 
 def _why_not(setting: Setting, value: str) -> str:

@@ -60,13 +60,12 @@ class Survey:
         self._calls = 0
         self._thread = 0
         self._mixed = ""
-        self._ended = False  # a survey has ended with this step
+        self.ended = False  # a survey has ended with this step
         self._looks = 0  # measured steps since the last viewer came
         self.spent_ns = 0
         self.compiled = False  # the program uses torch.compile: nothing is surveyed
         self.plain = True  # no setting recomputes anything now, so a survey sees what could be saved
-        self.mixes = False  # a setting has turned autocast on: it is not the program's own
-        self.outdated = False  # a setting has changed what a step does since the last survey
+        self.amp = "off"  # the value of that setting; unless it is off, autocast is not the program's own
         self._custom = ""
         self.custom = ""  # a function in a model whose backward the program defines
         self.mixed = ""  # the type that the program's own autocast uses for its model
@@ -82,11 +81,6 @@ class Survey:
     def renew(self) -> None:
         """Survey the next measured steps."""
         self._looks = 0
-
-    def outdate(self) -> None:
-        """Note that what was found is not true of the next steps, and survey them."""
-        self.outdated = True
-        self.renew()
 
     def demand(self) -> None:
         """Raise `Refused`, with the reason, if no step has been surveyed."""
@@ -111,24 +105,17 @@ class Survey:
         self.handles.append(before(self._before))
         self.handles.append(after(self._after))
         self._registry.settle()
-        self._course.begin(self._registry.holdings())
+        self._course.begin(self._registry.holdings(), self.amp)
 
     def end(self) -> bool:
         """End the step and keep what was found. Report whether the step was surveyed."""
         if not self.handles:
             return False
         self.leave()
-        self.record, self.outdated, self._ended = self._course.end(), False, True
+        self.record, self.ended = self._course.end(), True
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
         self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
         return True
-
-    def complete(self, began: int, changes: list[tuple[int, int]]) -> None:
-        """Add what the allocator did in the step that was surveyed, if it has just ended."""
-        if self._ended:
-            self._ended = False
-            if self.record is not None:
-                self.record.allocations.begin, self.record.allocations.changes = began, changes
 
     def leave(self) -> None:
         """Remove the hooks."""
@@ -153,7 +140,7 @@ class Survey:
             return
         if threading.get_ident() != self._thread:
             return
-        if not self.mixes:
+        if self.amp == "off":
             self._mixed = self._mixed or autocast_type()
         if id(module) in self._roots and module.training and torch.is_grad_enabled():
             self._ran[id(module)] = weakref.ref(module)

@@ -43,10 +43,10 @@ class MeasuredStep:
             watch.looked_us = now_us()
             start = time.perf_counter_ns()
             with watch.registry.lock:
-                watch.memory.begin_step(watch.course.recording)
+                watch.memory.begin_step()
             watch.sampling.pay(time.perf_counter_ns() - start)
 
-    def finish(self, optimizer: Any, data: dict[str, Any], used: list[tuple[str, str]], since: int) -> int:
+    def finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
         """Take in the measured step. Return the cost of the look, including the time since `since`."""
         watch = self._watch
         watch.look.finish(optimizer, data.get("duration_ns", 0))
@@ -54,9 +54,7 @@ class MeasuredStep:
             watch.registry.settle()
             watch.memory.end_step()
             data.update(watch.memory.measures()[0])
-        watch.look.survey.complete(*watch.memory.changes())
-        if watch.memory.why_no_peak:
-            used.append(("peak", f"not known: {watch.memory.why_no_peak}"))
+        watch.checkpointing.tell(watch.link, watch.memory.device)
         data["layers"] = watch.look.layers.take()
         watch.link.event(STEP_END, 0, watch.step)
         return watch.look.spent_ns + time.perf_counter_ns() - since

@@ -149,7 +149,7 @@ class ModelCalls:
         if whole:
             watch.look.layers.end_call(model, output)
             data["duration_ns"] -= watch.look.spent_ns
-            data["probe_ns"] = watch.measured.finish(None, data, used, now)
+            data["probe_ns"] = watch.measured.finish(None, data, now)
             watch.look.leave()
             watch.look.on = False
             watch.look.purse.pay(data["probe_ns"])

@@ -77,7 +77,7 @@ class StepEnd:
         if loss is not None:
             data["loss"] = loss
         watch.look.kept_ns, hooks = 0, watch.look.spent_ns
-        data["probe_ns"] = watch.measured.finish(optimizer, data, used, now) if watch.look.on else 0
+        data["probe_ns"] = watch.measured.finish(optimizer, data, now) if watch.look.on else 0
         whole = watch.look.on and watch.looked_us > 0  # the step has been measured since its begin, for this viewer
         watch.measured.pay(data["probe_ns"])
         look = watch.wanted and watch.sampling.next(duration)

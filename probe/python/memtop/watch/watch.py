@@ -75,9 +75,9 @@ class Watch:
         self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
         self.sampling = Sampling(LOOKING, purse=self.look.purse)
         survey = self.look.survey
-        checkpointing = Checkpointing(self.models, survey, self.look.layers)
+        self.checkpointing = Checkpointing(self.models, survey, self.look.layers)
         looking = Looking((self.sampling, self.look.keeping))
-        self.settings = Settings((checkpointing, Precision(survey), looking, Actions()), self.steps)
+        self.settings = Settings((self.checkpointing, Precision(survey), looking, Actions()), self.steps)
         self.changed: list[tuple[str, str]] = []  # changes made that no viewer has been told of yet
         self.wanted = False
         self.closing = False

@@ -121,7 +121,7 @@ class Job:
         return change if change.get("state") in ("applied", "refused") else None
 
     def _measured(self, since: int) -> Any:
-        after = [s for s in self.steps if s["step"] >= since and "peak_allocated_bytes" in s][:COMPARED]
+        after = [s for s in self.steps if s["step"] >= since and s["peak_allocated_bytes"]][:COMPARED]
         return after if len(after) == COMPARED and after[-1]["step"] in self.counts else None
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ def begin(tmp_path: Path) -> Iterator[Any]:
 
 def offered(job: Job, key: str, value: str) -> Any:
     """Return the prediction of a value, once the program has looked at a step under its present settings."""
-    job.until("a measured step", lambda: any("peak_allocated_bytes" in s for s in job.steps))
+    job.until("a measured step", lambda: any(s["peak_allocated_bytes"] for s in job.steps))
     job.until("a prediction", lambda: job.predicted(key, value) is not None)
     return job.predicted(key, value)
 
@@ -158,7 +158,7 @@ def test_each_key_is_measured_soon_as_predicted_and_undone(begin: Any, pause: fl
 
     def make(key: str, value: str, predicted: int | None = None) -> int:
         """Change a setting, and return the most that each step now asks for."""
-        before = next(s["peak_allocated_bytes"] for s in reversed(job.steps) if "peak_allocated_bytes" in s)
+        before = next(s["peak_allocated_bytes"] for s in reversed(job.steps) if s["peak_allocated_bytes"])
         first, steps = job.change(key, value)
         peaks = [step["peak_allocated_bytes"] for step in steps]
         counts = [job.counts[step["step"]] for step in steps]
