@@ -24,9 +24,7 @@ const (
 const NoMaxSplit = math.MaxInt64
 
 // Geometry holds the allocator's rules for the sizes of blocks and segments, as its
-// settings give them. [NewGeometry] makes one; the zero value is of no use. The file
-// memtop/memory/geometry.py has the same rules for the agent, and both are tested with
-// testdata/geometry.json.
+// settings give them. [NewGeometry] makes one; the zero value is of no use.
 //
 // PyTorch rounds a request up to a multiple of 512 bytes or, if its settings say so,
 // to one of some divisions of a power of two. In a large pool, a block also gets the

@@ -8,8 +8,8 @@ import (
 	"github.com/memtop/memtop/cmd/testing/fatal"
 )
 
-// geometryVector is one of testdata/geometry.json, which the agent's geometry is
-// tested with too. A sum is an argument and what follows from it.
+// geometryVector is one of testdata/geometry.json. A sum is an argument and what
+// follows from it.
 type geometryVector struct {
 	Name                            string
 	Settings                        map[string]any

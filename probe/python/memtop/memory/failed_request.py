@@ -14,7 +14,6 @@ import torch
 
 from ..link.program import Json
 from ..link.tables import Tables
-from .geometry import Geometry
 from .registry import OTHER, Holding
 from .stacks import OWN
 
@@ -28,7 +27,7 @@ class Request(NamedTuple):
     """A failed request, in bytes, and the driver's memory at that time."""
 
     device: int
-    asked: int
+    asked: int  # of the driver: the segment that would hold what the program asked for
     free: int
     total: int
     frames: list[dict[str, Any]]  # innermost first, in PyTorch's form
@@ -60,17 +59,12 @@ def asker() -> FrameType | None:
 
 def write_request(contents: Mapping[str, Any], request: Request) -> None:
     """Add the request to a snapshot's history, if the allocator has not done so. The history has the size that the
-    program asked for; the observer gets the size of the segment that would hold it."""
+    program asked for, the request that of the segment which would hold it, so the driver's free memory tells it."""
     traces = contents["device_traces"]
     while len(traces) <= request.device:
         traces.append([])
     trace = traces[request.device]
-    segment_size = geometry_of(contents).segment_size
-    failed = (
-        e
-        for e in reversed(trace[-16:])
-        if e["action"] == "oom" and request.asked in (e["size"], segment_size(e["size"]))
-    )
+    failed = (e for e in reversed(trace[-16:]) if e["action"] == "oom" and e["device_free"] == request.free)
     event = next(failed, None)
     if event is None:
         event = {"action": "oom", "device_free": request.free, "size": request.asked, "stream": 0}
@@ -78,11 +72,6 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
         trace.append(event)
     if not event.get("frames"):
         event["frames"] = request.frames
-
-
-def geometry_of(contents: Mapping[str, Any]) -> Geometry:
-    """Return the rules of the allocator of a snapshot."""
-    return Geometry(contents.get("allocator_settings") or {})
 
 
 def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
@@ -127,7 +116,7 @@ def account(contents: Mapping[str, Any], request: Request) -> Json:
         "schema": SCHEMA,
         "device": request.device,
         "asked_bytes": request.asked,
-        "short_bytes": max(0, geometry_of(contents).driver_request(request.asked) - request.free),
+        "short_bytes": max(0, request.asked - request.free),
         "allocated_bytes": sum(s["allocated_size"] for s in segments),
         "reserved_bytes": sum(s["total_size"] for s in segments),
     }
