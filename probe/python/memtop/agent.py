@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing.util
 import os
+import re
 import time
 from typing import Any
+
+import torch
 
 from . import __version__
 from .link.host import host_of_job
@@ -18,6 +21,7 @@ from .rehearsal.imitated import rehearsed, title
 from .safety.threads import start as start_thread
 from .watch.watch import Watch
 
+OLDEST = 2, 6  # version of PyTorch that is tested; in those before 2.5, weak references to storages crash Python
 _agent: Agent | None = None
 IDLE = 10.0  # seconds between two gauges of the machine while no viewer watches
 
@@ -26,6 +30,8 @@ def start(host: str = "") -> None:
     """Start the agent of this process. If it runs already, it takes the host, unless it has one. PyTorch must have been
     imported. Without a path, the host is that of the job."""
     global _agent
+    if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) < OLDEST:
+        raise ImportError(f"memtop's agent needs PyTorch {'.'.join(map(str, OLDEST))}, and this is {torch.__version__}")
     if _agent is None:
         _agent = Agent(host or host_of_job())
     elif host:

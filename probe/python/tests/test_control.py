@@ -24,18 +24,12 @@ from hosted import Hosted  # noqa: E402
 from jobs import Job  # noqa: E402
 
 from memtop.link.program import Refused  # noqa: E402
-from memtop.memory.registry import by_callback  # noqa: E402
 from memtop.settings.replaced_forward import FORWARD, ReplacedForward  # noqa: E402
 
 
 @pytest.fixture
-def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def job() -> Iterator[Any]:
     begun: list[Job] = []
-    for module in (
-        "watch.measurement",
-        "hooks.gradients",
-    ):  # where the ends of storages must be checked, check every time
-        monkeypatch.setattr(f"memtop.{module}.PAUSE", 0)
 
     def begin(name: Any, *arguments: Any, **named: Any) -> Job:
         begun.append(Job(getattr(jobs, name) if isinstance(name, str) else name, *arguments, **named))
@@ -79,8 +73,7 @@ def test_checkpointing_changes_memory_as_predicted_and_no_number(job: Any, hoste
     for own, other in zip(j.model.state_dict().values(), plain.model.state_dict().values()):
         assert torch.equal(own, other)
     assert j.refused == []
-    if j.watch.registry._follow is by_callback:
-        assert (j.activations(), j.peak()) == (activations, peak)
+    assert (j.activations(), j.peak()) == (activations, peak)
 
 
 class Doubled(torch.autograd.Function):  # type: ignore[misc]

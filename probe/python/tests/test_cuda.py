@@ -23,7 +23,7 @@ from memtop.link.queue import STEP, Tags, now_us
 from memtop.memory import history, snapshots
 from memtop.memory.cuda import PATIENCE, CudaMemory
 from memtop.memory.history import MOST_ENTRIES, History
-from memtop.memory.registry import Registry, by_callback
+from memtop.memory.registry import Registry
 from memtop.memory.snapshots import snapshot
 from memtop.memory.stacks import Stacks
 from memtop.watch.sampling import Sampling
@@ -45,7 +45,6 @@ class Watched:
         self.history = History()
         self.memory = CudaMemory(self.link, self.history)
         self.registry = Registry(self.memory, Stacks(self.link))
-        self.registry._follow = by_callback  # older versions of PyTorch report the end of storages in other ways
         self.memory.begin(self.registry)
 
     def snapshot(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from memtop.memory import device_ledger, heaps  # noqa: E402
 from memtop.memory.device_ledger import DeviceLedger  # noqa: E402
 from memtop.memory.host_ledger import HostLedger, Told  # noqa: E402
 from memtop.memory.host_tensors import HostTensors, Place  # noqa: E402
-from memtop.memory.registry import by_callback  # noqa: E402
 from memtop.memory.stacks import Stacks  # noqa: E402
 from memtop.names.containers import Containers, weight  # noqa: E402
 from memtop.names.paths import VariablePath  # noqa: E402
@@ -84,9 +83,8 @@ def test_tensors_beside_a_device_are_told_by_what_keeps_them() -> None:
         Place("table, host_tensors.py:7", "other", MIB // 2, 1),
     ]
     assert beside.places() == tuple(places) and beside.total() == 11 * MIB // 2
-    if beside.registry._follow is by_callback:
-        del tensor, kept[2]
-        assert beside.total() == 9 * MIB // 2 and beside.places()[0].bytes == 2 * MIB
+    del tensor, kept[2]
+    assert beside.total() == 9 * MIB // 2 and beside.places()[0].bytes == 2 * MIB
 
 
 def test_a_gauge_has_what_only_the_program_knows() -> None:

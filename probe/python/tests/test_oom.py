@@ -22,7 +22,6 @@ from standin import ACTIVE, Allocator, Tensor
 
 from memtop.memory import out_of_memory, report_files
 from memtop.memory.out_of_memory import OutOfMemory
-from memtop.memory.registry import by_callback
 from memtop.watch.watch import Watch
 
 MIB = 1 << 20
@@ -34,7 +33,6 @@ class Dying:
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
         self.watch = Watch(Kept())
-        self.watch.registry._follow = by_callback
         self.handler = OutOfMemory(self.watch)
         self.handler.begin()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import operator
-from collections import deque
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from kept import Kept  # noqa: E402
 
 from memtop.memory.host import HostMemory  # noqa: E402
-from memtop.memory.registry import Registry, by_callback  # noqa: E402
+from memtop.memory.registry import Registry, _Reference  # noqa: E402
 from memtop.memory.stacks import Stacks  # noqa: E402
 
 
@@ -25,8 +24,6 @@ def registry() -> Registry:
 
 
 def test_an_interrupt_that_comes_as_storages_end_is_the_programs(registry: Registry) -> None:
-    if registry._follow is not by_callback:
-        pytest.skip("this PyTorch's storages have to be asked whether they have ended")
     kept: list[Any] = [torch.ones(100) for _ in range(5)]
     for tensor in kept:
         registry.see(tensor, "activation")
@@ -48,10 +45,10 @@ def test_what_was_said_first_of_a_category_stays(registry: Registry) -> None:
 
 
 def test_the_end_of_a_storage_is_not_that_of_another_at_its_address(registry: Registry) -> None:
-    if registry._follow is not by_callback:
-        pytest.skip("this PyTorch's storages have to be asked whether they have ended")
     tensor = torch.ones(100)
     holding = registry.see(tensor, "activation")
     assert holding is not None
-    registry._ended.append(by_callback(torch.ones(1).untyped_storage(), holding.address, deque()))
+    other = _Reference(torch.ones(1).untyped_storage())
+    other.address = holding.address
+    registry._ended.append(other)
     assert registry.holdings() == [holding]

@@ -23,7 +23,6 @@ from kept import Kept, Message  # noqa: E402
 
 from memtop.hooks.leading_optimizer import LeadingOptimizer  # noqa: E402
 from memtop.link.queue import STEP  # noqa: E402
-from memtop.memory.registry import by_callback  # noqa: E402
 from memtop.safety.guard import Guard  # noqa: E402
 from memtop.watch import watch as watching  # noqa: E402
 from memtop.watch.sampling import Sampling  # noqa: E402
@@ -184,9 +183,7 @@ class OfAModel:
         train_steps(make, 6)
         steps = steps_of(watch)
         assert steps[4]["allocated_bytes"] == steps[6]["allocated_bytes"]
-        # Where storages must be checked, the end of some is noticed late.
-        within = {"abs": 8} if watch.registry._follow is by_callback else {"rel": 0.3}
-        assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
+        assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], abs=8)
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())

@@ -16,7 +16,7 @@ import torch
 from ..safety.compiled import await_compiling, will_compile
 from ..safety.guard import Guard
 
-_CALL = getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None)
+_CALL = torch.nn.Module._call_impl.__code__
 
 
 class Calls:

@@ -12,8 +12,6 @@ from ..safety.threads import touches
 from .graphs import is_leaf
 from .models import Models, parameters_of
 
-PAUSE = 0.002  # seconds, at least, before storages are checked again, in versions of PyTorch where they must be
-
 
 class Gradients:
     """Shows the registry each gradient. `on` and `off` belong to the training thread."""
@@ -24,12 +22,6 @@ class Gradients:
         self._registry = registry
         self.handles: list[Any] = []
         self.spent_ns = 0
-        self._pause = 0.0
-
-    def begin(self) -> None:
-        """Note that a forward begins. At the first gradient after it, the gradients of the previous step have been
-        freed."""
-        self._pause = 0.0
 
     @touches
     def on(self) -> None:
@@ -56,8 +48,7 @@ class Gradients:
             start = time.perf_counter_ns()
             if parameter.grad is not None:
                 self._registry.see(parameter.grad, "gradient", *place_of_gradient(parameter.grad, layer, role), 0)
-            self._registry.settle(self._pause)
-            self._pause = PAUSE
+            self._registry.settle()
             self.spent_ns += time.perf_counter_ns() - start
 
         return ready

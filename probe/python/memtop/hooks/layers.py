@@ -142,10 +142,10 @@ class Layers:
         """Register the hooks."""
         self._thread = threading.get_ident()
         if not self.handles:
-            before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
+            hooks = torch.nn.modules.module
             self.handles.append(await_compiling())
-            self.handles.append(before(self._guard(self._before)))
-            self.handles.append(after(self._guard(self._after)))
+            self.handles.append(hooks.register_module_forward_pre_hook(self._guard(self._before)))
+            self.handles.append(hooks.register_module_forward_hook(self._guard(self._after), always_call=True))
 
     def off(self) -> None:
         """Remove the hooks. A running forward is no longer measured."""
@@ -282,16 +282,6 @@ def _size_of(tensor: Any) -> int:
     """Return the bytes of a tensor, or of this rank's part of it."""
     own = own_part(tensor)
     return int(own.numel() * own.element_size())
-
-
-def _register_after() -> Any:
-    """Return PyTorch's function that registers a hook for the end of each forward, even if the forward fails."""
-    register = torch.nn.modules.module.register_module_forward_hook
-
-    def always(hook: Any) -> Any:
-        return register(hook, always_call=True)
-
-    return always
 
 
 _CODES = {torch.float64: "d", torch.float32: "f", torch.float16: "e", torch.bfloat16: "f"}  # of `struct`

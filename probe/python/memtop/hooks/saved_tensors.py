@@ -20,12 +20,9 @@ from .graphs import nodes_in, saved_by
 ENGINE = "_engine_run_backward"  # what PyTorch's own functions call to start a backward pass
 
 
-_NEXT = getattr(torch._C._autograd, "_get_sequence_nr", None)  # not in old versions, of which nothing is read
-
-
 def count_of_nodes() -> int:
     """Return the number that this thread's next node gets."""
-    return int(_NEXT()) if _NEXT is not None else 0
+    return int(torch._C._autograd._get_sequence_nr())
 
 
 class SavedTensors:
@@ -45,9 +42,8 @@ class SavedTensors:
         self._since = count_of_nodes()
         if self._original is None:
             self._recomputations.on()
-            self._original = original = getattr(torch.autograd, ENGINE, None)
-            if original is not None:
-                setattr(torch.autograd, ENGINE, self._started(original))
+            self._original = getattr(torch.autograd, ENGINE)
+            setattr(torch.autograd, ENGINE, self._started(self._original))
 
     def off(self) -> None:
         """Stop."""
@@ -85,7 +81,7 @@ class SavedTensors:
     def _walk(self, todo: list[Any], inputs: set[Any], since: int, within: bool) -> Iterator[Any]:
         """Yield the nodes that were not read yet. Those of inner modules were, and lead to others `within` a module."""
         seen: set[int] = set()
-        while todo and _NEXT is not None:
+        while todo:
             node = todo.pop()
             number = node._sequence_nr()
             if number < since or number in seen or node in inputs:

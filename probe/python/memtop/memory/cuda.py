@@ -39,8 +39,7 @@ def allocator() -> str:
 
 def backend() -> str:
     """Return the name of the allocator. The devices must be initialised, or the caller must be initialising them."""
-    name = getattr(torch._C, "_cuda_getAllocatorBackend", None)
-    return NATIVE if name is None else str(name())
+    return str(torch._C._cuda_getAllocatorBackend())
 
 
 def present() -> bool:

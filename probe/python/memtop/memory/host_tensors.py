@@ -57,7 +57,7 @@ class HostTensors:
 
     def total(self) -> int:
         """Return the bytes of all storages that are known."""
-        self.registry.forget_ended()
+        self.registry.settle()
         return self._bytes
 
     def places(self) -> tuple[Place, ...]:

@@ -56,13 +56,12 @@ class OutOfMemory:
 
     def _initialised(self) -> None:
         global _answer, _attached
-        attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
-        if self._closed or attach is None or cuda.backend() != cuda.NATIVE:  # other allocators have no observers
+        if self._closed or cuda.backend() != cuda.NATIVE:  # other allocators have no observers
             return
         _answer = self.answer
         if not _attached:
             _attached = True
-            attach(_observe)
+            torch._C._cuda_attach_out_of_memory_observer(_observe)
         self._mention.on()
         self._watch.caution.begin()
         self._watch.link.wake()  # its thread decides while there are no steps

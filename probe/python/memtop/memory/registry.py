@@ -9,7 +9,6 @@ any moment, in any thread. That only adds to a queue, which the next call emptie
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -24,8 +23,6 @@ from .stacks import Stacks
 
 OTHER = "other"
 GATHERED = "gathered-parameter"  # parameters that are divided over ranks, while all parts of them are here
-
-WEAK_REFERENCES_SINCE = (2, 5)  # the oldest version tried in which weak references to storages work
 
 # A storage keeps its strongest category: one further left replaces one further right.
 STRONGEST_FIRST = (
@@ -98,13 +95,6 @@ class Registry:
         self._alive: dict[int, Holding] = {}
         self._gathered: set[int] = set()  # addresses of gathered parameters
         self._ended: deque[Any] = deque()  # references to storages that have ended
-        self._follow = by_callback if _callbacks_work() else by_asking
-        self._checked_at = 0.0
-
-    def forget_ended(self) -> None:
-        """Remove the storages that are known to have ended. Any thread may call this."""
-        with self.lock:
-            self._remove_ended()
 
     def __len__(self) -> int:
         return len(self._alive)
@@ -145,9 +135,6 @@ class Registry:
         with self.lock:
             self._remove_ended()
             holding = self._alive.get(address)
-            if holding is not None and self._follow is by_asking and holding.reference.expired():
-                self._forget(holding)
-                holding = None
             if holding is None:
                 return self._add(tensor, storage, address, category, layer, role, stack, keeper)
             self._update(holding, tensor, category, layer, role, keeper)
@@ -160,18 +147,12 @@ class Registry:
                 holding.keeper = keeper
                 self._sink.changed(holding)
 
-    @touches
-    def settle(self, pause: float = 0.0) -> None:
-        """Remove the storages that have ended. Where each one must be checked, check at most every `pause` seconds."""
+    def settle(self) -> None:
+        """Remove the storages that have ended. Any thread may call this."""
         if self.beside is not None:
-            self.beside.settle(pause)
+            self.beside.settle()
         with self.lock:
             self._remove_ended()
-            if self._follow is not by_asking or time.monotonic() - self._checked_at < pause:
-                return
-            self._checked_at = time.monotonic()
-            for holding in [h for h in self._alive.values() if h.reference.expired()]:
-                self._forget(holding)
 
     @touches
     def settle_gathered(self) -> None:
@@ -179,7 +160,7 @@ class Registry:
         with self.lock:
             self._remove_ended()
             for holding in [self._alive[address] for address in self._gathered if address in self._alive]:
-                storage = holding.reference() if self._follow is by_callback else None
+                storage = holding.reference()
                 if storage is None or storage.data_ptr() != holding.address:
                     self._forget(holding)
             self._gathered.intersection_update(self._alive)
@@ -212,7 +193,9 @@ class Registry:
         if stack is None and self._sink.stacks:
             holding.stack = self._stacks.capture()
         holding.born = self.step
-        holding.reference = self._follow(storage, address, self._ended)
+        # Not a Python function: an interrupt raised inside the callback would be lost to the program.
+        holding.reference = _Reference(storage, self._ended.append)
+        holding.reference.address = address
         self._alive[address] = holding
         if category == GATHERED:
             self._gathered.add(address)
@@ -277,24 +260,6 @@ class _Reference(weakref.ref[Any]):
 
     __slots__ = ("address",)
     address: int
-
-
-def by_callback(storage: Any, address: int, ends: deque[Any]) -> Any:
-    # Not a Python function: an interrupt raised inside the callback would be lost to the program.
-    reference = _Reference(storage, ends.append)
-    reference.address = address
-    return reference
-
-
-def by_asking(storage: Any, address: int, ends: deque[Any]) -> Any:
-    return torch.multiprocessing.reductions.StorageWeakRef(storage)
-
-
-def _callbacks_work() -> bool:
-    """Report whether weak references to storages may be used. In old versions, such as 2.1, they outlive the storage
-    and crash the interpreter, so this goes by the version and does not try."""
-    release = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
-    return release >= WEAK_REFERENCES_SINCE
 
 
 @touches

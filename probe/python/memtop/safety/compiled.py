@@ -26,7 +26,7 @@ is_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is
 
 def untraced(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the same function: where the program's compiled code calls it, PyTorch compiles neither it nor what it
-    calls. Versions before 2.6 still compile what it calls."""
+    calls."""
     code = function.__code__
     if hasattr(_frames, "set_code_exec_strategy"):
         skip = _frames._FrameAction.SKIP
@@ -48,7 +48,7 @@ def await_compiling() -> Any:
 
 def _listen() -> None:
     handler = getattr(sys.modules.get(_CALLBACKS), "callback_handler", None)
-    callbacks = getattr(handler, "start_callbacks", [])  # versions before 2.3 call nothing
+    callbacks = getattr(handler, "start_callbacks", [])  # none while another thread imports it
     if _begins not in callbacks:
         callbacks.append(_begins)
 

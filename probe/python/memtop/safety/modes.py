@@ -15,9 +15,7 @@ from .compiled import untraced
 from .threads import called_by_pytorch
 
 _Unseen: Any = torch._C.DisableTorchFunction
-_kinds_of_modes: Any = getattr(torch._C, "_TorchDispatchModeKey", None)  # since 2.1
-_TRACING = tuple(getattr(_kinds_of_modes, kind) for kind in ("FAKE", "PROXY") if hasattr(_kinds_of_modes, kind))
-_dispatch_mode: Any = getattr(torch._C, "_get_dispatch_mode", None)
+_TRACING = torch._C._TorchDispatchModeKey.FAKE, torch._C._TorchDispatchModeKey.PROXY
 
 
 def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,6 +33,6 @@ def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_traced() -> bool:
     """Report whether PyTorch writes down what this thread computes, and each size that it reads, to make a graph of it:
     `torch.jit.trace`, `torch.export`, tensors without values."""
-    return bool(torch._C._is_tracing()) or (
-        torch._C._len_torch_dispatch_stack() > 0 and any(_dispatch_mode(kind) is not None for kind in _TRACING)
-    )
+    if torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() == 0:
+        return bool(torch._C._is_tracing())
+    return any(torch._C._get_dispatch_mode(kind) is not None for kind in _TRACING)

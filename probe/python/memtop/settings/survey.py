@@ -22,7 +22,6 @@ from ..memory.stacks import named_arguments
 from ..safety.interrupts import let_through
 from ..safety.modes import unseen
 from ..safety.threads import touches
-from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
 from .effects import State, custom_function, strange
@@ -198,6 +197,14 @@ class Survey:
             own = seen.module()
             if own is not None and any(part is module for part in own.modules()):
                 seen.why_not = "the program already recomputes it"
+
+
+def autocast_type() -> str:
+    """Return the type that autocast converts to now, "" if it is off."""
+    for device in ("cuda", "cpu"):
+        if torch.is_autocast_enabled(device):
+            return str(torch.get_autocast_dtype(device)).replace("torch.", "")
+    return ""
 
 
 @touches

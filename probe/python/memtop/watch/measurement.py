@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from ..hooks.gradients import PAUSE, Gradients
+from ..hooks.gradients import Gradients
 from ..hooks.layers import Layer, Layers
 from ..hooks.models import Models
 from ..hooks.optimizer_threads import OptimizerThreads
@@ -117,7 +117,6 @@ class Look:
         if self.compiled:
             self.leave()
             return
-        self.gradients.begin()
         self.layers.on()
         self.saved.on()
         self.gradients.on()
@@ -179,6 +178,6 @@ class Look:
             holding.saved_in = self._step
             if row is not None and holding.category == "activation":
                 row.keep(holding)
-        self._registry.settle(PAUSE)
+        self._registry.settle()
         if row is None:  # otherwise it is part of what the layers spend
             self._spent += time.perf_counter_ns() - start
