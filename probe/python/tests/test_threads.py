@@ -44,7 +44,7 @@ def unmarked(source: str, file: str) -> list[str]:
 
 
 def _unmarked(node: ast.AST, marked: bool) -> Iterator[tuple[int, str]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         marks = {name.id for name in getattr(node, "decorator_list", []) if isinstance(name, ast.Name)}
         marked = marked or bool(marks & MARKS)
     if isinstance(node, ast.Attribute) and node.attr in TOUCHING and not marked:
@@ -67,6 +67,7 @@ def test_all_that_touches_is_marked() -> None:
     {
         "a function without a mark": ("def f(p):\n    return p.grad\n", ["x:2 grad"]),
         "a method without a mark": ("class C:\n    def f(self, m):\n        m.modules()\n", ["x:3 modules"]),
+        "a class with a mark": ("@touches\nclass C:\n    def f(self, m):\n        m.modules()\n", []),
         "code of a module": ("held = tensor.untyped_storage()\n", ["x:1 untyped_storage"]),
         "a lambda in a function that is marked": ("@touches\ndef f(p):\n    return lambda: p.grad\n", []),
         "what PyTorch calls": ("@called_by_pytorch\ndef f(p):\n    return p.grad\n", []),

@@ -13,6 +13,7 @@ from .graphs import is_leaf
 from .models import Models, parameters_of
 
 
+@touches
 class Gradients:
     """Shows the registry each gradient. `on` and `off` belong to the training thread."""
 
@@ -23,7 +24,6 @@ class Gradients:
         self.handles: list[Any] = []
         self.spent_ns = 0
 
-    @touches
     def on(self) -> None:
         """Register a hook on each trained parameter."""
         if self.handles:
@@ -35,7 +35,6 @@ class Gradients:
                     hook = self._guard(self._hook(layer, role))
                     self.handles.append(parameter.register_post_accumulate_grad_hook(hook))
 
-    @touches
     def off(self) -> None:
         """Remove the hooks."""
         for handle in self.handles:

@@ -106,6 +106,7 @@ class Call:
             call = call.parent
 
 
+@touches
 class Layers:
     """Keeps the table of a step. Everything but `spent_ns` belongs to the training thread."""
 
@@ -177,22 +178,18 @@ class Layers:
         finally:
             self._after(module, (), None)
 
-    @touches
     def begin_call(self, model: Any, inputs: Any, named: Any) -> None:
         """Register the hooks within the call of a model that has just begun, with its arguments."""
         self.on()
         self._enter(model, inputs, named)
 
-    @touches
     def end_call(self, model: Any, output: Any) -> None:
         """Note the end of the model's call."""
         self._after(model, (), output)
 
-    @touches
     def _before(self, module: Any, inputs: Any) -> None:
         self._enter(module, inputs, None)
 
-    @touches
     def _enter(self, module: Any, inputs: Any, named: Any) -> None:
         if threading.get_ident() != self._thread:
             return
@@ -220,7 +217,6 @@ class Layers:
         self._calls.append(call)
         self.spent_ns += call.began - start
 
-    @touches
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         if threading.get_ident() != self._thread:
             return
@@ -243,7 +239,6 @@ class Layers:
         call.inputs = set()
         self.spent_ns += time.perf_counter_ns() - end
 
-    @touches
     def _results(self, call: Call, output: Any) -> None:
         layer, tensors = call.layer, list(tensors_in(output))
         self._see_caches(layer.name, output)
@@ -260,12 +255,10 @@ class Layers:
         if node is not None:
             self._time_backward(call, node)
 
-    @touches
     def _see_caches(self, layer: str, value: Any) -> None:
         for category, name, tensor in cached(value):
             self._registry.see(tensor, category, layer, name)
 
-    @touches
     def _time_backward(self, call: Call, node: Any) -> None:
         """Time a backward. It begins with the node that made the output. It ends when the node that made the input
         begins, or else with the last node that is known to belong to the layer."""

@@ -25,6 +25,7 @@ def count_of_nodes() -> int:
     return int(torch._C._autograd._get_sequence_nr())
 
 
+@touches
 class SavedTensors:
     """Reads each node once. It belongs to the thread that calls `on`, and keeps no node."""
 
@@ -52,7 +53,6 @@ class SavedTensors:
             setattr(torch.autograd, ENGINE, self._original)
             self._original = None
 
-    @touches
     def made(self, row: Any, outputs: Iterable[Any], inputs: set[Any], since: int) -> None:
         """Read what a module's forward saved: the nodes from this number on, between its outputs and its inputs."""
         for node in self._walk(list(nodes_in(outputs)), inputs, since, within=True):
@@ -68,7 +68,6 @@ class SavedTensors:
 
         return run
 
-    @touches
     def _outside(self, outputs: Any) -> None:
         """Read what this step's forward saved outside of modules."""
         if torch._C._current_graph_task_id() != -1:
@@ -77,7 +76,6 @@ class SavedTensors:
             for tensor in saved_by(node):
                 self._saw(tensor, None)
 
-    @touches
     def _walk(self, todo: list[Any], inputs: set[Any], since: int, within: bool) -> Iterator[Any]:
         """Yield the nodes that were not read yet. Those of inner modules were, and lead to others `within` a module."""
         seen: set[int] = set()

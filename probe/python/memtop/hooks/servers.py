@@ -18,6 +18,7 @@ from .served_forward import Begin, End, ServedForward
 MOST = 8  # models that are followed
 
 
+@touches
 class Servers:
     """Follows models. It belongs to the threads that call them; they take turns by the lock of `Watch`."""
 
@@ -28,7 +29,6 @@ class Servers:
         self._followed: dict[int, ServedForward] = {}  # by id of the model
         self.trains = False  # the program trains, so no call is a step
 
-    @touches
     def follow(self, model: Any) -> None:
         """Tell of the calls of a model from the next one on, if the program only computes, as far as is known. Not
         with `torch.compile`: a new forward would make it compile again."""
@@ -40,7 +40,6 @@ class Servers:
         served = self._followed[id(model)] = ServedForward(model, self._begin, self._end)
         served.put()
 
-    @touches
     def is_step(self, model: Any) -> bool:
         """Report whether the call of a followed model that begins is a step."""
         if torch.is_grad_enabled():
@@ -48,7 +47,6 @@ class Servers:
             return False
         return not self.trains and self._leader.leads(model)
 
-    @touches
     def leave(self) -> None:
         """Follow none, and leave nothing in the program."""
         for known in list(self._followed):

@@ -25,6 +25,7 @@ from .sharded import gathered_in
 UNFINISHED = (AttributeError, KeyError, RuntimeError)
 
 
+@touches
 class Gathering:
     """Shows the registry the memory that outlives a step. It belongs to the training thread."""
 
@@ -35,14 +36,12 @@ class Gathering:
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
         self.optimizers = 0  # how many the last scan found
 
-    @touches
     def model(self) -> None:
         """Show the parameters and buffers of all models."""
         for model in self._models:
             with ignored(*UNFINISHED):
                 self._show(model)
 
-    @touches
     def _show(self, model: Any) -> None:
         for _, module in parts_of(model):
             name = self._models.name(module)
@@ -54,7 +53,6 @@ class Gathering:
             for category, role, tensor in cached_by(module):
                 self._registry.see(tensor, category, name, role, 0)
 
-    @touches
     def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
         """Show an optimizer's parameters, their gradients and its state, unless nothing was added. `out_of_memory` is
         the device of a request that has just failed in this thread."""
@@ -70,14 +68,12 @@ class Gathering:
                 for tensor in tensors_in(value):
                     self._registry.see(tensor, "optimizer", layer, f"{role} {key}".strip(), 0)
 
-    @touches
     def _parameter(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> None:
         layer, _, role = self._models.parameter(parameter).rpartition(".")
         self._registry.see(parameter, "parameter", layer, role, 0)
         if self._may_read_gradient(optimizer, parameter, out_of_memory) and parameter.grad is not None:
             self._registry.see(parameter.grad, "gradient", *place_of_gradient(parameter.grad, layer, role), 0)
 
-    @touches
     def _may_read_gradient(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> bool:
         """Report whether no other thread can replace a parameter's gradient now."""
         if torch._C._current_graph_task_id() == -1:
@@ -86,7 +82,6 @@ class Gathering:
         # one.
         return out_of_memory is not None and parameter.device == torch.device("cuda", out_of_memory)
 
-    @touches
     def scan(self, out_of_memory: int | None = None) -> None:
         """Show every tensor of the interpreter, those of caches as such, and name the models.
 
@@ -110,7 +105,6 @@ class Gathering:
         for tensor in found[_TENSOR]:
             self._registry.see(tensor, _category_of(tensor), stack=0)
 
-    @touches
     def _show_context(self, context: Any) -> None:
         """Show what the context of a custom Function keeps in its attributes. One that keeps its own result is in a
         cycle that no collector sees."""
@@ -119,7 +113,6 @@ class Gathering:
                 keeper = f"the context of {type(context).__name__}{_setting_place(type(context), name)}"
                 self._registry.see(value, "activation", role=name, stack=0, keeper=keeper)
 
-    @touches
     def _add_models(self, modules: list[Any]) -> None:
         parts: set[int] = set()
         for module in modules:

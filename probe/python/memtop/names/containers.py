@@ -36,6 +36,7 @@ class Kept(NamedTuple):
     entries: int
 
 
+@touches
 class Containers:
     """It belongs to the training thread; any thread may read `kept`."""
 
@@ -44,7 +45,6 @@ class Containers:
         self._lengths: dict[tuple[str, int], int] = {}  # at the first look, by path and code
         self._found: list[tuple[VariablePath, FrameType]] = []  # within a look
 
-    @touches
     def note(self, way: VariablePath, frame: FrameType) -> None:
         """Note a value that a look has found, if it is a container."""
         if container_of(way.value) in (list, dict, set, deque):
@@ -54,7 +54,6 @@ class Containers:
         """Keep no value and no frame of the program."""
         self._found.clear()
 
-    @touches
     def settle(self, name_of: Callable[[VariablePath, FrameType], str]) -> None:
         """End a look: find out which containers have grown."""
         found, self._found = self._found, []

@@ -21,6 +21,7 @@ MODULES = ("torch.distributed.fsdp._fully_shard._fsdp_param", "torch.distributed
 GATHER, FREE = "to_unsharded", "free_unsharded_param"
 
 
+@touches
 class Sharded:
     """Shows the registry what is gathered, and what is freed of it. `on` and `off` belong to the training thread."""
 
@@ -48,12 +49,10 @@ class Sharded:
             if vars(kind).get(name) is replacement:
                 setattr(kind, name, original)
 
-    @touches
     def _gather(self, parameter: Any) -> None:
         for name, tensor in _parts_of(parameter):
             self._registry.see(tensor, GATHERED, role=name, stack=0)
 
-    @touches
     def _free(self, parameter: Any) -> None:
         self._registry.settle_gathered()
 

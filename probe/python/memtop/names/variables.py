@@ -32,6 +32,7 @@ MOST = 20_000  # the most values that are visited each time
 LINES = 3  # the most lines that are named
 
 
+@touches
 class Names:
     """Names tensors. It belongs to the training thread, and keeps no value of the program."""
 
@@ -46,7 +47,6 @@ class Names:
         self._renewed: dict[tuple[Any, ...], bool] = {}  # whether code makes a variable's value from its last one
         self._named: set[int] = set()  # addresses that have got their name this time
 
-    @touches
     def show(self, frame: FrameType | None) -> None:
         """Show the registry what the program's frames hold, from `frame` outwards."""
         try:
@@ -55,7 +55,6 @@ class Names:
             self._graphs.forget()
             self.containers.forget()
 
-    @touches
     def _show(self, frame: FrameType | None) -> None:
         self._named.clear()
         left = MOST
@@ -73,14 +72,12 @@ class Names:
         self._graphs.settle(self._named)
         self.containers.settle(self._keeper)
 
-    @touches
     def _elsewhere(self) -> list[tuple[str, Any]]:
         """Return what neither a variable nor an attribute of one leads to: the models' own attributes, and the last
         exception that nobody caught."""
         modules = [(self._models.name(m) or "model", m) for model in self._models for _, m in parts_of(model)]
         return [*modules, ("sys.last_value", getattr(sys, "last_value", None))]
 
-    @touches
     def _walk(self, frame: FrameType, variables: Iterable[tuple[str, Any]], left: int, owner: Any) -> int:
         """Follow variables to tensors, the nearest first. Return how many values may still be visited."""
         own = [(name, value) for name, value in list(variables) if not name.startswith("__")]
@@ -99,7 +96,6 @@ class Names:
                 todo.extend(islice(inside(way), max(0, left - len(todo))))  # no more than are visited
         return left
 
-    @touches
     def _name(self, way: VariablePath, frame: FrameType) -> None:
         holding = self._registry.find(way.value)
         if holding is not None and holding.address in self._named:

@@ -31,6 +31,7 @@ UNTRAINED = "parameters that no optimizer has, of "
 Root = tuple[int, Callable[[], str], Any]  # its rank, its words, and a tensor with a graph or a node of one
 
 
+@touches
 class Keepers(Names):
     """Finds what keeps memory. It is used once."""
 
@@ -41,14 +42,12 @@ class Keepers(Names):
         self._holdings = registry
         self._viewed: dict[int, int] = {}  # by address, the bytes of what containers have of it
 
-    @touches
     def _name(self, way: VariablePath, frame: FrameType) -> None:
         if way.keeper:
             address = storage_of(way.value)[1]
             self._viewed[address] = self._viewed.get(address, 0) + way.value.nbytes
         super()._name(way, frame)
 
-    @touches
     def _note_graph(self, way: VariablePath, frame: FrameType, holding: Holding | None) -> None:
         rank = 0 if way.keeper else 1 if self._renews(way, frame) else 2
         self._roots.append((rank, partial(self._keeper, way, frame, WITH_GRAPH), way.value))
@@ -59,7 +58,6 @@ class Keepers(Names):
         parts = {h.address for h in held if 2 * self._viewed.get(h.address, h.size) <= h.size}
         return {h.address: ("views in " if h.address in parts else "") + h.keeper for h in held}
 
-    @touches
     def graphed(self) -> dict[int, str]:
         """Return what graphs keep, in words, by address. A container, or a variable that is made from its last value,
         counts before one that only happens to have such a value."""

@@ -29,6 +29,7 @@ class _Twin:
     coming: list[tuple[Any, Callable[[], Any]]] = field(default_factory=list)  # parts, and what fetches each
 
 
+@touches
 class Twins:
     """The twins of one process. Any thread that computes may call the methods."""
 
@@ -36,7 +37,6 @@ class Twins:
         self._twins: dict[int, _Twin] = {}  # by the number of the storage
         self._room = ROOM
 
-    @touches
     def of(self, x: Any) -> Any:
         """Return what is known of a tensor, as a tensor on the processor that shares the twin's bytes, or None."""
         if not x.is_cuda:
@@ -52,7 +52,6 @@ class Twins:
             return None
         return _seen(x, twin)
 
-    @touches
     def all_of(self, values: Iterable[Any]) -> list[Any] | None:
         """Return operands with what is known in place of tensors, None if something is not known or is large."""
         found = []
@@ -66,7 +65,6 @@ class Twins:
             found.append(value)
         return found
 
-    @touches
     def put(self, x: Any, value: Any) -> None:
         """Note the value of what an operation has made and returns, None if it is not known."""
         storage = x.untyped_storage()
@@ -83,7 +81,6 @@ class Twins:
             _seen(x, twin).copy_(value)
         self._tidy()
 
-    @touches
     def write(self, x: Any, value: Any) -> None:
         """Note the value that an operation writes over all of a tensor, None if it is not known."""
         known = self.of(x) if value is not None else None
@@ -94,7 +91,6 @@ class Twins:
         else:
             self.put(x, None)
 
-    @touches
     def receive(self, x: Any, fetch: Callable[[], Any]) -> None:
         """Note that a tensor gets what other ranks sent: what `fetch` returns, None if they do not know it. It waits
         for them, so it is called when the value is needed."""
@@ -104,12 +100,10 @@ class Twins:
         if twin is not None and twin.content is not None and _plain(x):
             twin.coming.append((_seen(x, twin), fetch))
 
-    @touches
     def share(self, storage: Any) -> None:
         """Note that other processes write to a storage, too."""
         self._twins[storage._cdata] = _Twin(StorageWeakRef(storage), None)
 
-    @touches
     def forget(self, written: Any) -> None:
         """Note that something else has written to tensors."""
         if isinstance(written, torch.Tensor):
@@ -119,7 +113,6 @@ class Twins:
             for each in written:
                 self.forget(each)
 
-    @touches
     def _tidy(self) -> None:
         if len(self._twins) > self._room:
             self._twins = {number: twin for number, twin in list(self._twins.items()) if not twin.storage.expired()}

@@ -7,7 +7,7 @@ All other threads of the agent read finished results of such calls: numbers, tex
 them.
 
 `called_by_pytorch` marks functions that PyTorch calls, `touches` marks functions that may run only
-inside those. A test finds functions that touch something and have no mark. With
+inside those, or a class whose methods may. A test finds functions that touch something and have no mark. With
 MEMTOP_DEBUG_THREADS=1 in its environment, as in all tests, the agent checks each touch while it runs.
 Without it the marks cost nothing.
 """
@@ -22,6 +22,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, Callable, TypeVar
 
 CHECKED = os.environ.get("MEMTOP_DEBUG_THREADS", "") not in ("", "0")
@@ -84,8 +85,13 @@ def start(function: Callable[[], None]) -> None:
 
 
 def touches(function: Function) -> Function:
-    """Mark a function that touches tensors, modules or optimizers."""
+    """Mark a function that touches tensors, modules or optimizers, or a class that belongs to the thread that may."""
     if not CHECKED:
+        return function
+    if isinstance(function, type):
+        for name, method in list(vars(function).items()):
+            if isinstance(method, FunctionType) and name != "__init__" and not hasattr(method, "__wrapped__"):
+                setattr(function, name, touches(method))
         return function
 
     @functools.wraps(function)

@@ -26,10 +26,10 @@ _CONTAINERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset, deque)
 PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.dtype, torch.device, torch.Size)
 
 
+@touches
 class State:
     """The state that a forward may change besides its output."""
 
-    @touches
     def __init__(self, module: Any, reach: Reach) -> None:
         self._reach = reach
         self._random = random.getstate()
@@ -39,7 +39,6 @@ class State:
         self._held = [value for _, value in reach.variables()]  # so that nothing new gets the place of an old value
         self._variables = self._marked(self._marks)
 
-    @touches
     def changes(self) -> str:
         """Return a description of what has changed, or of what cannot be compared, "" if there is nothing."""
         if self._random != random.getstate() or self._numpy != _numpy_state():

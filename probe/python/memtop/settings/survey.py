@@ -216,10 +216,10 @@ def casts_of(module: Any, to: str) -> Iterator[tuple[str, str]]:
             yield str(each), to.replace("bfloat", "bf").replace("float", "fp")
 
 
+@touches
 class _Call:
     """One forward of a block, and the state in which it began."""
 
-    @touches
     def __init__(self, seen: Seen, module: Any, given: Any, number: int) -> None:
         self.module = module
         self.number = number
@@ -230,7 +230,6 @@ class _Call:
         self._strange = strange(given)
         self._began = time.perf_counter_ns()
 
-    @touches
     def end(self, output: Any, now: int) -> None:
         """Note what the forward did. `now` is when it ended, by the performance counter."""
         seen = self._seen
@@ -245,7 +244,6 @@ class _Call:
             seen.why_not = seen.why_not or self._before.changes()
         self.check_inputs()
 
-    @touches
     def check_inputs(self) -> None:
         """Note whether the block's inputs have been changed in place."""
         for reference, version in self._inputs:
