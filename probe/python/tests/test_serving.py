@@ -187,7 +187,7 @@ def test_a_call_that_fails_ends_its_step(watch: Watch) -> None:
 
 def test_a_mistake_of_the_agent_does_not_fail_the_call(watch: Watch, monkeypatch: Any) -> None:
     model = watched(watch)
-    monkeypatch.setattr(watch.measured._telling, "tell", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(watch.measured, "tell", lambda *_, **__: 1 / 0)
     serve(model, 2)
     assert "ZeroDivisionError" in watch.guard.error and is_plain(model)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from torch.nn import ModuleDict, ModuleList, Sequential
@@ -14,23 +13,15 @@ from ..safety.threads import touches
 CONTAINERS = (ModuleDict, ModuleList, Sequential)
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block, and the modules around it, the model first."""
-
-    module: Any
-    within: tuple[Any, ...]
-
-
 @touches
-def blocks_of(model: Any) -> Iterator[Block]:
-    """Yield the outermost blocks of a model: those children of a container that share their class with another
-    child."""
+def blocks_of(model: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the outermost blocks of a model, each with the modules around it, the model first. They are those children
+    of a container that share their class with another child."""
     yield from _inside(model, (model,), set())
 
 
 @touches
-def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[Block]:
+def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     children = [child for child in module._modules.values() if child is not None]
     classes = Counter(type(child) for child in children) if isinstance(module, CONTAINERS) else Counter()
     for child in children:
@@ -39,6 +30,6 @@ def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[Bl
         seen.add(id(child))
         # A module without children saves little beyond its inputs.
         if classes[type(child)] > 1 and child._modules and not isinstance(child, CONTAINERS):
-            yield Block(child, within)
+            yield child, within
         else:
             yield from _inside(child, (*within, child), seen)

@@ -141,7 +141,8 @@ class Checkpointing:
         if value == ALL:
             return able
         if value != HALF:
-            return [seen for seen in able if is_named(self._name(seen), value)]
+            names = value[len(LAYERS) :].split("+")
+            return [seen for seen in able if any(within(self._name(seen), name) for name in names)]
         able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
         left, chosen = sum(frees.values()) / 2, []
         for seen in able:
@@ -166,8 +167,3 @@ class Checkpointing:
 def within(name: str, around: str) -> bool:
     """Report whether a layer is another one or a part of it."""
     return f"{name}.".startswith(f"{around}.")
-
-
-def is_named(name: str, value: str) -> bool:
-    """Report whether a value that names layers means a block."""
-    return any(within(name, each) for each in value[len(LAYERS) :].split("+"))

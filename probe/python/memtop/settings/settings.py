@@ -23,11 +23,6 @@ READ_ONLY = "MEMTOP_READ_ONLY"  # an environment variable of the program, see C3
 _WITHOUT = 3  # steps that may run without a value before it is given up
 
 
-def is_read_only() -> bool:
-    """Report whether the program's environment forbids changes."""
-    return os.environ.get(READ_ONLY, "").lower() not in ("", "0", "false")
-
-
 class Offer(NamedTuple):
     """What is known about a setting, for any thread to read."""
 
@@ -39,7 +34,7 @@ class Settings:
     """`renew`, `apply`, `values`, `end` and `restore` belong to the thread that trains; the rest is for any thread."""
 
     def __init__(self, table: Sequence[Setting], steps: StepNumbers) -> None:
-        self.read_only = is_read_only()
+        self.read_only = os.environ.get(READ_ONLY, "").lower() not in ("", "0", "false")
         self._table = {setting.key: setting for setting in table}
         # is called when an accepted change cannot be made
         self.refused: Callable[[str, str], None] = lambda reason, key: None

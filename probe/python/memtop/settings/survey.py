@@ -22,7 +22,7 @@ from ..memory.stacks import named_arguments
 from ..safety.interrupts import let_through
 from ..safety.modes import unseen
 from ..safety.threads import touches
-from .blocks import Block, blocks_of
+from .blocks import blocks_of
 from .course import Course, Record
 from .effects import State, custom_function, strange
 from .reach import Reach
@@ -35,12 +35,12 @@ GIVEN = "it is given a "  # the reason begins so if a block takes more than tens
 class Seen:
     """What the survey found out about a block in one step."""
 
-    def __init__(self, block: Block) -> None:
-        self.module = weakref.ref(block.module)
-        self.within = tuple(weakref.ref(module) for module in block.within)
+    def __init__(self, block: Any, within: tuple[Any, ...]) -> None:
+        self.module = weakref.ref(block)
+        self.within = tuple(map(weakref.ref, within))
         self.calls: list[int] = []  # the numbers of its forwards that a backward may follow
         self.forward_ns = 0
-        self.reach = Reach(block.module)
+        self.reach = Reach(block)
         self.why_not = ""  # why it must not be recomputed, "" if it may be
 
 
@@ -97,7 +97,7 @@ class Survey:
             return
         hooks = torch.nn.modules.module
         self._roots, self._ran = {id(model) for model in self._models}, {}
-        self._seen = {id(b.module): Seen(b) for model in self._models for b in blocks_of(model)}
+        self._seen = {id(b): Seen(b, within) for model in self._models for b, within in blocks_of(model)}
         self._running, self._calls, self._mixed, self._custom = None, 0, "", ""
         self._thread = threading.get_ident()
         before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook

@@ -9,8 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..link.queue import GAUGES, STEP_BEGIN, STEP_END, now_us
-from ..link.step_message import StepMessage
+from ..link.queue import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, now_us
+from ..settings.precision import Precision
 from .sampling import CREDIT_NS
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ class MeasuredStep:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._telling = StepMessage(watch.link, watch.steps, watch.look)
         self._gauged = 0  # when the system's gauges were last sent
 
     def count(self, now: int) -> None:
@@ -86,8 +85,23 @@ class MeasuredStep:
         watch.link.wake()  # the host measures the rest right when it comes
 
     def tell(self, data: dict[str, Any], used: list[tuple[str, str]], whole: bool, now: int) -> None:
-        """Tell viewers of the ended step, and of the machine's memory. `whole`: it was measured since its begin."""
+        """Tell viewers of the ended step, of the changes made at its end, and of the machine's memory. `whole`: it was
+        measured since its begin."""
         watch = self._watch
-        self._telling.tell(data, used, watch.changed, on_host=watch.memory.host)
+        if not watch.memory.host:
+            used.append(("layer_times", "processor"))  # measured without waiting for the device
+        if mixed := watch.look.survey.mixed:  # "off" would be true only of the agent's own
+            used = [(key, value) for key, value in used if key != Precision.key]
+            used.append(("autocast", f"{mixed}, by the program"))
+        if watch.look.compiled:
+            used.append(("layers", "not watched: the model is compiled"))
+        data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
+        watch.link.message(STEP, data)
+        while watch.changed:
+            key, value = watch.changed[0]
+            with watch.link.lock:
+                note = watch.link.tables.note(metadata=f"{key}={value}")
+            watch.link.event(SETTING_CHANGED, 0, watch.step + 1, note=note)
+            del watch.changed[0]
         watch.whole = watch.whole or whole
         self._gauge(now)
