@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -74,39 +74,27 @@ def write_request(contents: Mapping[str, Any], request: Request) -> None:
         event["frames"] = request.frames
 
 
-def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
-    """Add the notes of live memory to its blocks, and to the events that allocated them."""
-    write(contents, {holding.address: note_of_holding(holding) for holding in holdings})
-
-
-def write(contents: Mapping[str, Any], notes: Mapping[int, dict[str, str]]) -> None:
-    """Add notes by address, as `write_notes` does.
+def write_notes(contents: Mapping[str, Any], holdings: Sequence[Holding], tables: Tables) -> None:
+    """Add the notes of live memory to its blocks, and to the events that allocated them. A block that has no stack,
+    because the history was off when it was made, gets the line that keeps it alive, where one is known.
 
     If one event has a category, PyTorch's viewer needs these keys in all of them.
     """
+    notes = {holding.address: note_of_holding(holding) for holding in holdings}
+    stacks = {holding.address: holding.stack for holding in holdings if holding.stack}
+    strings = tables.strings.entries
     for block in blocks_of(contents):
         block.update(notes.get(block["address"], {}))
+        if not block.get("frames") and block["address"] in stacks:
+            lines = [tables.frames.entries[number] for number in tables.stacks.entries[stacks[block["address"]]]]
+            block["frames"] = [
+                {"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines
+            ]
     for trace in contents["device_traces"]:
         left = dict(notes)
         for event in reversed(trace):
             note = left.pop(event.get("addr"), {}) if event["action"] == "alloc" else {}
             event.update(note if "category" in note else {**note, "category": "unknown", "noted_category": ""})
-
-
-def write_lines(contents: Mapping[str, Any], holdings: Iterable[Holding], tables: Tables) -> None:
-    """Add a line to the blocks that have no stack, because the history was off when they were made: the line that keeps
-    them alive, where one is known."""
-    stacks = {holding.address: holding.stack for holding in holdings if holding.stack}
-    for block in blocks_of(contents):
-        if not block.get("frames") and block["address"] in stacks:
-            block["frames"] = _frames_in(tables, stacks[block["address"]])
-
-
-def _frames_in(tables: Tables, stack: int) -> list[dict[str, Any]]:
-    """Return the frames of a stack of the tables in PyTorch's form."""
-    strings = tables.strings.entries
-    lines = [tables.frames.entries[number] for number in tables.stacks.entries[stack]]
-    return [{"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines]
 
 
 def account(contents: Mapping[str, Any], request: Request) -> Json:

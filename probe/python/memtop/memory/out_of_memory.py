@@ -22,7 +22,7 @@ from ..start import identity
 from ..watch.watch import Watch
 from . import cuda, report_files
 from .exception_line import ExceptionLine
-from .failed_request import Request, account, asker, frames_of, write_lines, write_notes, write_request
+from .failed_request import Request, account, asker, frames_of, write_notes, write_request
 from .shortening import MOST_ENTRIES, pickled, shorten
 from .snapshots import snapshot
 
@@ -86,9 +86,7 @@ class OutOfMemory:
         contents = snapshot()
         shorten(contents, MOST_ENTRIES)
         write_request(contents, request)
-        known = self._watch.known(request.device)
-        write_notes(contents, known)
-        write_lines(contents, known, self._watch.link.tables)
+        write_notes(contents, self._watch.known(request.device), self._watch.link.tables)
         this, now = identity.this(), time.time_ns() // 1000
         name = f"{this.pid}-{now}"
         answer = {
