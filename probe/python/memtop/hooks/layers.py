@@ -123,7 +123,7 @@ class Layers:
         self.handles: list[Any] = []
         self._thread = 0
         self.spent_ns = 0  # time spent in the hooks
-        self.losses: list[float | str] = []  # models' results that are one number, in order
+        self.losses: list[float] = []  # models' results that are one number, in order
         self._passes: dict[int, int] = {}  # by id, how often each model has run in training in this step
         self._accumulated: bool | None = None  # in the last measured step, None before it
 
@@ -281,7 +281,7 @@ _CODES = {torch.float64: "d", torch.float32: "f", torch.float16: "e", torch.bflo
 
 
 @touches
-def _read(value: Any) -> float | None:
+def number(value: Any) -> float | None:
     """Return the value of a scalar on the processor, read from its memory: neither a mode nor a profile of the program
     sees that. None if it has none there, such as within torch.func, or is of a kind of its own."""
     if type(value) not in WHOLE or value.dtype not in _CODES or value.is_neg():
@@ -294,14 +294,3 @@ def _read(value: Any) -> float | None:
         return None
     short = b"\0\0" if value.dtype is torch.bfloat16 else b""  # the upper half of a float32
     return float(struct.unpack(_CODES[value.dtype], short + ctypes.string_at(address + offset, size))[0])
-
-
-@touches
-def number(value: Any) -> float | str | None:
-    """Return a scalar's value for the protocol's JSON, which has no NaN or infinity; None if it cannot be read."""
-    got = _read(value)
-    if got is None:
-        return None
-    if got != got:
-        return "NaN"
-    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)

@@ -14,7 +14,7 @@ from .layers import Layers, number
 
 
 @touches
-def loss_of(layers: Layers) -> float | str | None:
+def loss_of(layers: Layers) -> float | None:
     """Return the loss: a model's result, or a variable of the program named "loss". Only values that can be read
     without waiting for a device count. If a model ran several times in a step, the last result is not the step's loss:
     programs and frameworks that accumulate gradients add up or divide the losses."""
