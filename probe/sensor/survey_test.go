@@ -79,3 +79,11 @@ func TestAHostPredictsFromASurveyedStep(t *testing.T) {
 		t.Errorf("predicted %+v (%v), want 100 bytes less: the 700 come back alone", got, err)
 	}
 }
+
+func TestASurveyOfAStorageThatItDoesNotHaveIsRefused(t *testing.T) {
+	moment := tuple(number(0), number(0), text(""), text("other"))
+	r := &reader{b: []byte(number(0) + tuple() + tuple(moment) + tuple() + tuple())}
+	if readSurvey(r); r.err == nil {
+		t.Error("it is taken")
+	}
+}

@@ -57,7 +57,7 @@ func (s *Step) requests() (made map[int]int64, turns map[int][]Moment) {
 			continue
 		}
 		requests := at[s.Storages[m.Storage].Addr]
-		if k, _ := slices.BinarySearch(requests, int(m.Requests)); m.Before == "" && k > 0 {
+		if k, _ := slices.BinarySearch(requests, int(m.Requests)); k > 0 {
 			made[requests[k-1]] = m.Storage
 		}
 	}

@@ -59,6 +59,8 @@ func TestWhatRecomputingWouldSave(t *testing.T) {
 		"what a recomputed call is given":        {"half", func(s *Step) { s.Storages[1].Given = []int64{1} }, 0, 0},
 		"what another saves too":                 {"half", func(s *Step) { s.Storages[1].Saved = []int64{1, 2} }, 0, 0},
 		"a cache that is not filled":             {"half", func(s *Step) { s.Storages[1].Saved, s.Blocks[0].Uncached = nil, true }, -100, -100},
+		"the same, which autocast converted":     {"half", func(s *Step) { cast(s); s.Storages[1].Saved, s.Blocks[0].Uncached = nil, true }, -100, -100},
+		"a name that begins as another":          {"layers=h.1", func(s *Step) { s.Blocks[0].Name = "h.10" }, -50, 0},
 		"storages alone":                         {"all", func(s *Step) { s.Memory = nil }, -150, -100},
 		"an address that is used again, later":   {"half", again(3), 0, -100},
 		"an address that is used again, earlier": {"half", again(1), -400, -100},
