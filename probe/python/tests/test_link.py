@@ -77,14 +77,17 @@ def test_what_the_program_refuses_later_is_told_at_once(serving: Servers) -> Non
     eventually("the refusal", lambda: serving.host.of(REFUSE) == [(REFUSE, "no memory", ["amp", "checkpoint"])])
 
 
-def test_a_snapshot_takes_the_place_of_one_that_was_not_sent(serving: Servers) -> None:
+def test_a_snapshot_takes_the_place_of_those_that_would_be_too_much(
+    serving: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "MOST_SNAPSHOTS", 6)
     with serving.link.lock:
-        for data in (b"one", b"two"):
-            serving.link.snapshot(data, (Tags(0, ((64, 1),)),))
+        for data in (b"one", b"two", b"six"):
+            serving.link.snapshot(data, (Tags(0, ((64, 1),)),), ((0, 7, 512, (64, 512)),))
     serving.link.wake()
-    eventually("a snapshot", lambda: serving.host.of(SNAPSHOT))
-    assert [entry[1] for entry in serving.host.of(SNAPSHOT)][-1] == b"two"
-    assert serving.host.of(SNAPSHOT)[-1][2] == ((0, ((64, 1),)),)
+    eventually("the snapshots", lambda: serving.host.of(SNAPSHOT))
+    assert [entry[1] for entry in serving.host.of(SNAPSHOT)] == [b"two", b"six"]
+    assert serving.host.of(SNAPSHOT)[-1][2:] == (((0, ((64, 1),)),), ((0, 7, 512, (64, 512)),))
 
 
 def test_a_queue_that_is_full_is_emptied_and_the_host_learns_how_much_it_missed(
