@@ -163,7 +163,7 @@ class Presser:
             self.values.setdefault(setting["key"], set()).add(setting["value"])
             if (setting["key"], setting["value"]) == ("amp", "bf16"):
                 self.mixed.add(step)
-        if step % EVERY == 0 and step < STEPS:
+        if step % EVERY == 0 and step // EVERY <= len(KEYS):
             key, value = KEYS[step // EVERY - 1]
             try:
                 self.watch.settings.change(key, value)

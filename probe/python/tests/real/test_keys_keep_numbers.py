@@ -53,4 +53,4 @@ def test_the_numbers_of_a_job_are_the_same_with_all_keys(program: str, tmp_path:
         for key, values in said["values"].items():
             kept = key == "action" or any(reason.startswith(key) for reason in refused)
             assert len(values) > 1 or kept, said
-        assert len(said["values"]) == 5 or program == "server", said  # a server has no steps of an optimizer
+        assert len(said["values"]) == 4 or program == "server", said  # a server has no steps of an optimizer
