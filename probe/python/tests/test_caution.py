@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from recorded import RECORDED, SHORT, needs_recorded
+from recorded import SHORT
 from standin import Allocator
 
 from memtop.memory.history import History
@@ -18,7 +18,7 @@ class Watched:
     """A program that steps, its allocator, and the caution."""
 
     def __init__(self, replace: Callable[..., None]) -> None:
-        self.allocator = Allocator(RECORDED / SHORT)
+        self.allocator = Allocator(SHORT)
         self.allocator.install(replace)
         self.allocator.total = 100 * GIB
         self.peak = 10 * GIB
@@ -55,7 +55,6 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     found.caution.end()
 
 
-@needs_recorded
 def test_it_is_on_in_the_first_steps_and_off_when_the_peak_has_settled(program: Watched) -> None:
     program.caution.begin()
     assert program.steps(20, rise=GIB)
@@ -64,7 +63,6 @@ def test_it_is_on_in_the_first_steps_and_off_when_the_peak_has_settled(program: 
     assert not program.steps(100)
 
 
-@needs_recorded
 def test_it_is_on_again_when_the_device_would_be_full_soon(program: Watched) -> None:
     program.caution.begin()
     assert not program.steps(SETTLED + 1)
@@ -72,7 +70,6 @@ def test_it_is_on_again_when_the_device_would_be_full_soon(program: Watched) -> 
     assert not program.steps(SETTLED)
 
 
-@needs_recorded
 def test_it_stays_off_while_the_peak_rises_too_slowly_to_matter(program: Watched) -> None:
     program.caution.begin()
     assert not program.steps(SETTLED + 1)
@@ -81,7 +78,6 @@ def test_it_stays_off_while_the_peak_rises_too_slowly_to_matter(program: Watched
     assert program.steps(1, rise=1 << 20, every=CALM_NS)
 
 
-@needs_recorded
 def test_it_looks_at_the_counters_at_most_four_times_a_second_and_once_when_it_is_off(program: Watched) -> None:
     program.caution.begin()
     assert program.steps(1000, every=1000), "no time has passed that would settle anything"
@@ -90,7 +86,6 @@ def test_it_looks_at_the_counters_at_most_four_times_a_second_and_once_when_it_i
     assert program.steps(1, every=CALM_NS // 4)
 
 
-@needs_recorded
 def test_in_a_program_without_steps_it_is_off_when_requests_need_no_more_than_before(program: Watched) -> None:
     program.caution.begin()
     for _ in range(2 * SETTLED):
@@ -103,7 +98,6 @@ def test_in_a_program_without_steps_it_is_off_when_requests_need_no_more_than_be
     assert program.allocator.most is not None
 
 
-@needs_recorded
 def test_the_links_thread_decides_until_there_is_a_step(program: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memtop.memory.history_while_unwatched.present", lambda: True)
     decided: list[int] = []
@@ -120,7 +114,6 @@ def test_the_links_thread_decides_until_there_is_a_step(program: Watched, monkey
     assert program.caution.due() is None
 
 
-@needs_recorded
 @pytest.mark.parametrize(("mode", "first", "settled"), [("1", True, True), ("0", False, False)])
 def test_the_environment_says_always_or_never(
     mode: str, first: bool, settled: bool, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 # ruff: noqa: E402
 from hosted import Hosted
 from kept import Kept
-from recorded import RECORDED, SHORT, expected, needs_recorded
+from recorded import RECORDED, SHORT, expected
 from standin import ACTIVE, Allocator, Tensor
 
 from memtop.link.queue import STEP, Tags, now_us
@@ -67,7 +67,6 @@ def watched(allocator: Allocator) -> Iterator[Watched]:
     found.memory.end()
 
 
-@needs_recorded
 @pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
 def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
     allocator: Allocator, watched: Watched, numbers: dict[str, Any]
@@ -91,7 +90,6 @@ def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
     assert device.reserved == numbers["reserved_bytes"]
 
 
-@needs_recorded
 def test_the_history_is_on_while_a_step_is_measured_and_bounded(allocator: Allocator, watched: Watched) -> None:
     watched.memory.stepped()
     assert allocator.most is None
@@ -104,7 +102,6 @@ def test_the_history_is_on_while_a_step_is_measured_and_bounded(allocator: Alloc
     assert torch._C._cuda_record_memory_history == allocator.switch != door
 
 
-@needs_recorded
 def test_a_history_that_was_on_before_a_measured_step_is_the_agents_after_it(
     allocator: Allocator, watched: Watched
 ) -> None:
@@ -119,7 +116,6 @@ def test_a_history_that_was_on_before_a_measured_step_is_the_agents_after_it(
     assert allocator.most is None
 
 
-@needs_recorded
 def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocator) -> None:
     torch.cuda.memory._record_memory_history(max_entries=99)
     watched = Watched()
@@ -130,7 +126,6 @@ def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocato
     assert len(allocator.switched) == 1
 
 
-@needs_recorded
 @pytest.mark.skipif(not snapshots._LEAVES_OUT, reason="this PyTorch cannot leave out the history")
 @pytest.mark.parametrize(("requests", "events"), [(MOST_ENTRIES - 1, 500), (MOST_ENTRIES, 0)])
 def test_a_look_has_the_history_of_a_program_that_records_unless_it_may_be_long(
@@ -148,7 +143,6 @@ def test_a_look_has_the_history_of_a_program_that_records_unless_it_may_be_long(
     assert found["segments"] == snapshot()["segments"]
 
 
-@needs_recorded
 def test_a_program_that_begins_to_record_while_it_is_watched_keeps_its_history(allocator: Allocator) -> None:
     watched = Watched()
     watched.memory.begin_step()
@@ -166,17 +160,15 @@ def tend(watched: Watched) -> None:
     snapshots.tend()
 
 
-@needs_recorded
 def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Allocator, watched: Watched) -> None:
-    allocator.advance(1000)
+    allocator.advance(500)
     tend(watched)
-    assert len(watched.snapshot()["device_traces"][0]) == 1000
+    assert len(watched.snapshot()["device_traces"][0]) == 500
     entries = len(watched.link.entries)
     tend(watched)
     assert len(watched.link.entries) == entries, "nothing had happened"
 
 
-@needs_recorded
 def test_snapshots_wait_for_the_end_of_a_step_while_there_are_steps(allocator: Allocator, watched: Watched) -> None:
     watched.memory.stepped()
     allocator.advance(10)
@@ -191,7 +183,6 @@ def test_snapshots_wait_for_the_end_of_a_step_while_there_are_steps(allocator: A
     assert watched.memory._snapshots.due() is None
 
 
-@needs_recorded
 def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
     allocator: Allocator, watched: Watched
 ) -> None:
@@ -205,7 +196,6 @@ def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
     assert allocator.snapshots == taken + 1
 
 
-@needs_recorded
 def test_a_snapshot_of_a_program_at_rest_never_waits_for_a_step_that_waits_for_it(
     allocator: Allocator, watched: Watched
 ) -> None:
@@ -241,7 +231,6 @@ def test_the_collector_stays_as_the_program_sets_it_meanwhile(monkeypatch: pytes
     gc.set_threshold(*before)
 
 
-@needs_recorded
 def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, watched: Watched) -> None:
     allocator.advance(3000)
     block = next(b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE)
@@ -258,7 +247,6 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
     assert texts == ["parameter", "layers.0", "weight", str([block["requested_size"] // 4]), "fp32"]
 
 
-@needs_recorded
 def test_a_step_says_what_its_memory_is_for(allocator: Allocator, watched: Watched) -> None:
     tensor = Tensor(4096, 1000)
     watched.registry.see(tensor, "parameter", stack=0)
@@ -280,7 +268,6 @@ def without_news(allocator: Allocator) -> Callable[[int], dict[str, Any]]:
     return stats
 
 
-@needs_recorded
 @pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
 def test_the_peak_of_every_step_is_the_allocators_own_to_the_byte_though_no_counter_is_reset(
     allocator: Allocator, watched: Watched, hosted: Hosted, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -308,11 +295,10 @@ def ended(watched: Watched, hosted: Hosted) -> dict[str, Any]:
     return hosted.until("/v1/info", "step", number)["last_step"]
 
 
-@needs_recorded
 def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
     allocator: Allocator, watched: Watched, hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    allocator.advance(1000)
+    allocator.advance(100)
     monkeypatch.setattr(torch._C, "_cuda_memoryStats", without_news(allocator))
     watched.link.passes = hosted.send
     watched.memory.begin_step()
@@ -324,7 +310,6 @@ def test_a_step_longer_than_the_history_has_no_peak_and_says_why(
     assert ended(watched, hosted)["peak_allocated_bytes"], "each step begins anew"
 
 
-@needs_recorded
 def test_every_device_that_has_memory_is_told_of(
     allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,7 +336,6 @@ def test_a_device_that_nobody_reads_is_named_once() -> None:
         watch.close()
 
 
-@needs_recorded
 def test_each_step_says_what_the_allocator_counts_though_it_is_not_measured(allocator: Allocator) -> None:
     watch = Watch(Kept())
     try:
@@ -375,7 +359,6 @@ def test_each_step_says_what_the_allocator_counts_though_it_is_not_measured(allo
         watch.close()
 
 
-@needs_recorded
 def test_of_amds_devices_the_driver_is_not_asked(allocator: Allocator, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Watch(Kept())
     try:
@@ -387,7 +370,6 @@ def test_of_amds_devices_the_driver_is_not_asked(allocator: Allocator, monkeypat
         watch.close()
 
 
-@needs_recorded
 @pytest.mark.parametrize(("name", "shown"), [("native", True), ("cudaMallocAsync", False), ("pluggable", False)])
 def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_named(
     name: str, shown: bool, monkeypatch: pytest.MonkeyPatch
@@ -396,7 +378,7 @@ def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_
     try:
         watch.want(True)
         assert watch.source().host and watch.notices() == []
-        allocator = Allocator(RECORDED / SHORT)
+        allocator = Allocator(SHORT)
         allocator.install(monkeypatch.setattr)
         monkeypatch.setattr(torch._C, "_cuda_getAllocatorBackend", lambda: name)
         model = torch.nn.Linear(2, 2)

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
 from kept import Kept
-from recorded import RECORDED, SHORT, needs_recorded
+from recorded import SHORT
 from standin import ACTIVE, Allocator, Tensor
 
 from memtop.memory import out_of_memory, report_files
@@ -64,16 +64,15 @@ class Dying:
 def dying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dying]:
     monkeypatch.setenv("MEMTOP_DIR", str(tmp_path / "memtop"))
     monkeypatch.setattr(out_of_memory, "_attached", False)
-    allocator = Allocator(RECORDED / SHORT)
+    allocator = Allocator(SHORT)
     allocator.install(monkeypatch.setattr)
-    allocator.advance(3000)
+    allocator.advance(300)
     found = Dying(allocator)
     yield found
     found.handler.close()
     found.watch.close()
 
 
-@needs_recorded
 def test_the_snapshot_and_the_answer_are_there_before_the_exception_and_its_text_says_where(dying: Dying) -> None:
     seen: list[list[str]] = []
     # an observer of the program, called after the agent's
@@ -89,7 +88,6 @@ def test_the_snapshot_and_the_answer_are_there_before_the_exception_and_its_text
     assert pickle.loads(pickle.dumps(error)).args == (first,)
 
 
-@needs_recorded
 def test_the_answer_says_who_asked_for_how_much(dying: Dying) -> None:
     dying.run_out()
     answer, stats = dying.answer(), dying.allocator.stats(0)
@@ -101,7 +99,6 @@ def test_the_answer_says_who_asked_for_how_much(dying: Dying) -> None:
     assert answer["reserved_bytes"] == stats["reserved_bytes"]["all"]["current"]
 
 
-@needs_recorded
 def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [b for s in dying.allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
     tensor = Tensor(blocks[3]["address"], blocks[3]["requested_size"])
@@ -122,12 +119,11 @@ def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monke
     assert not any(frame["filename"].endswith(os.sep + "out_of_memory.py") for frame in event["frames"])
 
 
-@needs_recorded
 def test_a_history_that_is_recorded_has_the_request_once_and_notes_on_what_is_alive(
     dying: Dying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.cuda.memory._record_memory_history()
-    dying.allocator.advance(1000)
+    dying.allocator.advance(100)
     alive = {b["address"] for s in dying.allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE}
     event = next(
         e for e in reversed(dying.allocator.devices[0].recorded) if e["action"] == "alloc" and e["addr"] in alive
@@ -146,7 +142,6 @@ def test_a_history_that_is_recorded_has_the_request_once_and_notes_on_what_is_al
     assert all(e["noted_category"] == "" for e in trace if e["category"] == "unknown")
 
 
-@needs_recorded
 def test_at_most_one_is_written_in_a_minute(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     first = dying.run_out()
     second = dying.run_out()
@@ -159,7 +154,6 @@ def test_at_most_one_is_written_in_a_minute(dying: Dying, monkeypatch: pytest.Mo
     assert len(dying.files()) == 4
 
 
-@needs_recorded
 def test_the_oldest_files_go_when_there_are_too_many(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_files, "MOST_FILES", 4)
     monkeypatch.setattr(out_of_memory, "PAUSE", 0)
@@ -172,14 +166,12 @@ def test_the_oldest_files_go_when_there_are_too_many(dying: Dying, monkeypatch: 
     assert len(dying.files()) == 3
 
 
-@needs_recorded
 def test_files_and_folder_are_the_users_own(dying: Dying) -> None:
     dying.run_out()
     assert stat.S_IMODE(os.stat(report_files.folder()).st_mode) == 0o700
     assert {stat.S_IMODE(os.stat(Path(report_files.folder(), name)).st_mode) for name in dying.files()} == {0o600}
 
 
-@needs_recorded
 @pytest.mark.parametrize("wrong", ["open to all", "a link", "a file"])
 def test_a_folder_that_is_not_safe_gets_nothing_and_the_exception_says_so(
     dying: Dying, tmp_path: Path, wrong: str
@@ -197,7 +189,6 @@ def test_a_folder_that_is_not_safe_gets_nothing_and_the_exception_says_so(
     assert "memtop: what held the memory could not be written: folder" in str(dying.run_out())
 
 
-@needs_recorded
 def test_what_fails_in_the_agent_does_not_reach_the_program(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dying.handler, "_write", lambda request: 1 / 0)
     assert "division by zero" in str(dying.run_out())
@@ -205,7 +196,6 @@ def test_what_fails_in_the_agent_does_not_reach_the_program(dying: Dying, monkey
     assert str(dying.run_out()).startswith("CUDA out of memory")
 
 
-@needs_recorded
 def test_nothing_is_left_in_the_exceptions_and_the_observer_rests_when_the_agent_has_left(dying: Dying) -> None:
     dying.handler.close()
     error = dying.run_out()
@@ -219,10 +209,9 @@ def test_nothing_is_left_in_the_exceptions_and_the_observer_rests_when_the_agent
     again.close()
 
 
-@needs_recorded
 def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    allocator = Allocator(RECORDED / SHORT)
+    allocator = Allocator(SHORT)
     allocator.install(monkeypatch.setattr)
     monkeypatch.setattr(out_of_memory, "_attached", False)
     monkeypatch.setattr(torch.cuda, "_lazy_call", calls.append)
@@ -237,7 +226,6 @@ def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> N
     watch.close()
 
 
-@needs_recorded
 def test_the_history_is_on_from_the_first_use_of_a_device_until_the_agent_leaves(dying: Dying) -> None:
     assert dying.allocator.most is not None
     dying.handler.close()
