@@ -1,14 +1,11 @@
 package tui
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/cmd/testing/tuitest"
 	"github.com/memtop/memtop/snapshots/trace"
 
@@ -182,26 +179,6 @@ func TestExperimentsByMouse(t *testing.T) {
 	d.click(5, headerRows+1)
 	d.press("y")
 	wantsAsked(t, p, "amp=fp16")
-}
-
-// TestTheLiveTimelineOpensOnTheLastSteps reads the window from the title.
-func TestTheLiveTimelineOpensOnTheLastSteps(t *testing.T) {
-	d, p := startLive(t, 120, 40, 60)
-	d.press("4")
-	title := regexp.MustCompile(`events ([\d,]+)–([\d,]+) of`)
-	for range 5 {
-		found := title.FindStringSubmatch(plain(d.screen()))
-		if found == nil {
-			t.Fatalf("the title says of no window:\n%s", plain(d.screen()))
-		}
-		from, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
-		fatal.If(t, err)
-		steps := d.scene().Steps
-		if n := len(steps); from < steps[n-6].From || from > steps[n-3].From {
-			t.Errorf("after %d steps the window begins at event %d, want one of the third to sixth last step, %d to %d", n, from, steps[n-6].From, steps[n-3].From)
-		}
-		d.train(p, 1)
-	}
 }
 
 func TestTheCostOfTheProbeIsThatOfEnoughSteps(t *testing.T) {

@@ -73,22 +73,6 @@ func checkLayers(t *testing.T, trainer *Trainer, s *trace.Step) {
 	}
 }
 
-func TestReportsShareWhatStaysTheSame(t *testing.T) {
-	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
-	var reports []trace.Step
-	for range 3 {
-		e := steps(t, trainer, 1)[0]
-		reports = append(reports, trainer.Report(&e))
-	}
-	a, b := &reports[1], &reports[2]
-	if &a.Settings[0] != &b.Settings[0] || &a.Categories[0] != &b.Categories[0] || &a.AtPeak[0] != &b.AtPeak[0] {
-		t.Error("lists that say the same are not shared")
-	}
-	before := slices.Clone(a.Layers)
-	steps(t, trainer, 1)
-	equal.Values(t, "a step later the report is another", before, a.Layers)
-}
-
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
 	fatal.IfShort(t)
 	g := tiny()
@@ -159,24 +143,6 @@ func TestAnActionGivesBackWhatWasPredicted(t *testing.T) {
 				t.Errorf("the steps say %v and %v", list[0].Action, list[1].Action)
 			}
 		})
-	}
-}
-
-func TestAnActionLeavesLossesAndSettingsAlone(t *testing.T) {
-	run := func(change string) ([]float64, map[string]string) {
-		trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
-		list := steps(t, trainer, 3)
-		if change != "" {
-			set(t, trainer, change)
-		}
-		list = append(list, steps(t, trainer, 4)...)
-		return losses(list), trainer.Settings().Values()
-	}
-	losses, values := run("")
-	for _, action := range Actions() {
-		got, after := run("action=" + action.String())
-		equal.Values(t, action.String()+": losses", losses, got)
-		equal.Values(t, action.String()+": values", values, after)
 	}
 }
 

@@ -225,16 +225,3 @@ while :; do sleep 1; done`,
 	equal.Values(t, "the result", want, got)
 	k.nothingLeft()
 }
-
-func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
-	t.Parallel()
-	got, last := newKit(t, map[string]string{"bench": "echo no NVIDIA driver is installed; exit 77"}).table()
-	if len(got) != 14 || last != "0 PASS, 0 FAIL, 14 SKIP" {
-		t.Errorf("%d rows, and the last line is %q", len(got), last)
-	}
-	for name, row := range got {
-		if want := "SKIP there is no GPU: no NVIDIA driver is installed"; row != want {
-			t.Errorf("%s: %q, want %q", name, row, want)
-		}
-	}
-}

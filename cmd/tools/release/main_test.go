@@ -189,16 +189,3 @@ func TestTheFormulaHasTheSumOfEachArchive(t *testing.T) {
 		t.Error("an archive without a sum is no failure")
 	}
 }
-
-func TestADebianChangelog(t *testing.T) {
-	text := made(t, "changelog", "-version", "1.2.3", "-maintainer", "A <a@b.org>", "-created", "2026-11-23T07:13:45Z")
-	in, err := gzip.NewReader(bytes.NewReader(text))
-	fatal.If(t, err)
-	if !in.ModTime.IsZero() {
-		t.Errorf("it has the time %v", in.ModTime)
-	}
-	got, err := io.ReadAll(in)
-	if err != nil || !strings.HasPrefix(string(got), "memtop (1.2.3) ") || !strings.HasSuffix(string(got), "\n -- A <a@b.org>  Mon, 23 Nov 2026 07:13:45 +0000\n") {
-		t.Errorf("%v: %s", err, got)
-	}
-}

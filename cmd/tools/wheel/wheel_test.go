@@ -70,15 +70,6 @@ func TestVersionsAreWrittenAsPythonDoes(t *testing.T) {
 	}
 }
 
-func TestLinksOfThePageLeadToTheRepository(t *testing.T) {
-	w := made
-	w.about = "[a](docs/a.md) ![b](docs/b.svg) [c](https://example.org/docs) [d](#here)"
-	want := "\n\n[a](" + address + "docs/a.md) ![b](" + address + "docs/b.svg) [c](https://example.org/docs) [d](#here)"
-	if got := w.metadata(); !strings.HasSuffix(got, want) {
-		t.Errorf("the metadata is\n%s", got)
-	}
-}
-
 func text(t *testing.T, f *zip.File) string {
 	t.Helper()
 	r, err := f.Open()
