@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -12,21 +13,22 @@ import (
 // feed is what an agent has sensed, in order: the last entries, and the state to
 // which all of them lead. One goroutine adds to it; any number read.
 type feed struct {
-	mu      sync.Mutex
-	in      *trace.Interner
-	names   names
-	tables  trace.Tables // a view
-	entries []entry      // the newest; the program's earlier ones are dropped
-	first   int64        // number of the first of them
-	bytes   int64        // about what they take
-	events  int64        // number of all events
-	alive   map[uint64]trace.Event
-	taken   *Taken // the latest snapshot
-	takenAt int64  // its number among the entries
-	steps   []*trace.Step
-	layered map[int]*trace.Step // by device, the latest step that has layers
-	stepped int64               // number of all steps
-	gauges  pastGauges
+	mu       sync.Mutex
+	in       *trace.Interner
+	names    names
+	tables   trace.Tables // a view
+	entries  []entry      // the newest; the program's earlier ones are dropped
+	first    int64        // number of the first of them
+	bytes    int64        // about what they take
+	events   int64        // number of all events
+	alive    map[uint64]trace.Event
+	taken    *Taken // the latest snapshot
+	takenAt  int64  // its number among the entries
+	steps    []*trace.Step
+	layered  map[int]*trace.Step // by device, the latest step that has layers
+	measured map[int]*trace.Step // by device, the latest step that says what its memory is for
+	stepped  int64               // number of all steps
+	gauges   pastGauges
 }
 
 // entry is one thing that an agent has sensed: an event, or what is not nil.
@@ -62,7 +64,7 @@ const (
 )
 
 func newFeed() *feed {
-	f := &feed{in: trace.NewInterner(), alive: make(map[uint64]trace.Event), layered: make(map[int]*trace.Step), takenAt: -1}
+	f := &feed{in: trace.NewInterner(), alive: make(map[uint64]trace.Event), layered: make(map[int]*trace.Step), measured: make(map[int]*trace.Step), takenAt: -1}
 	f.in.Bound(feedNames)
 	f.names.reset()
 	f.tables = f.in.View()
@@ -101,6 +103,9 @@ func (f *feed) step(s *trace.Step, bytes int) {
 		} else {
 			f.layered[s.Device] = s
 		}
+	}
+	if len(s.Categories) > 0 {
+		f.measured[s.Device] = s
 	}
 	f.stepped++
 	f.steps = append(f.steps, s)
@@ -269,22 +274,26 @@ func (f *feed) trace(h *wire.Hello) *trace.Trace {
 	}
 }
 
-// lastSteps returns the last steps, and of each device the latest step that has
-// layers: layers are long.
+// lastSteps returns the last steps, and of each device, however old they are, the
+// latest step that has layers, which are long, and the latest that says what its
+// memory is for.
 func (f *feed) lastSteps() []*trace.Step {
 	var last []*trace.Step
-	for _, s := range f.layered {
-		if !slices.Contains(f.steps, s) {
-			last = append(last, s)
+	for _, of := range []map[int]*trace.Step{f.layered, f.measured} {
+		for _, s := range of {
+			if !slices.Contains(f.steps, s) && !slices.Contains(last, s) {
+				last = append(last, s)
+			}
 		}
 	}
-	for _, s := range f.steps {
+	slices.SortFunc(last, func(a, b *trace.Step) int { return cmp.Compare(a.Number, b.Number) })
+	last = append(last, f.steps...)
+	for i, s := range last {
 		if len(s.Layers) > 0 && f.layered[s.Device] != s {
 			short := *s
 			short.Layers = nil
-			s = &short
+			last[i] = &short
 		}
-		last = append(last, s)
 	}
 	return last
 }

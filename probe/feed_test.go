@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -30,5 +31,27 @@ func TestTheLastStepHasTheNewestCounters(t *testing.T) {
 	f.step(&trace.Step{Number: 4, Time: 2, Allocated: 11, Reserved: 20}, 1)
 	if n, last := f.last(); n != 4 || last.Allocated != 11 || last.PeakAllocated != 15 {
 		t.Errorf("step %d has %d bytes and a peak of %d, want step 4 with 11 and 15", n, last.Allocated, last.PeakAllocated)
+	}
+}
+
+// TestANewViewerKnowsWhatMemoryIsForHoweverOldThatIs has a program that replays graphs: no layer is called.
+func TestANewViewerKnowsWhatMemoryIsForHoweverOldThatIs(t *testing.T) {
+	f := newFeed()
+	for n := range int64(2 * stepsBefore) {
+		s := trace.Step{Number: n}
+		switch n {
+		case 1:
+			s.Layers = make([]trace.Layer, 1)
+		case 2:
+			s.Categories = make([]trace.Amount, 1)
+		}
+		f.step(&s, 0)
+	}
+	var got []int64
+	for _, s := range f.lastSteps()[:3] {
+		got = append(got, s.Number)
+	}
+	if want := []int64{1, 2, stepsBefore}; !slices.Equal(got, want) {
+		t.Errorf("the first steps are %v, want %v", got, want)
 	}
 }

@@ -163,29 +163,3 @@ func TestAListOfPartsHasEveryModule(t *testing.T) {
 		t.Errorf("%+v", list.Metadata)
 	}
 }
-
-// platforms are those that the formula is for.
-var platforms = []string{"darwin_arm64", "darwin_amd64", "linux_arm64", "linux_amd64"}
-
-func TestTheFormulaHasTheSumOfEachArchive(t *testing.T) {
-	var list strings.Builder
-	for i, p := range platforms {
-		list.WriteString(strings.Repeat(string(rune('a'+i)), 64) + "  memtop_1.2.3_" + p + ".tar.gz\n")
-	}
-	got := string(made(t, "formula", "-version", "v1.2.3", written(t, list.String())))
-	for i, p := range platforms {
-		want := "/releases/download/v1.2.3/memtop_1.2.3_" + p + ".tar.gz\"\n      sha256 \"" + strings.Repeat(string(rune('a'+i)), 64) + "\"\n"
-		if !strings.Contains(got, want) {
-			t.Errorf("it lacks %q:\n%s", want, got)
-		}
-	}
-	if ruby, err := exec.LookPath("ruby"); err == nil {
-		if out, err := exec.CommandContext(t.Context(), ruby, "-c", written(t, got)).CombinedOutput(); err != nil {
-			t.Errorf("ruby: %s", out)
-		}
-	}
-	lacking := written(t, strings.Replace(list.String(), "linux_arm64", "plan9_arm64", 1))
-	if err := run([]string{"formula", "-version", "1.2.3", lacking, filepath.Join(t.TempDir(), "made")}); err == nil {
-		t.Error("an archive without a sum is no failure")
-	}
-}

@@ -79,12 +79,6 @@ func text(t *testing.T, f *zip.File) string {
 	return string(data)
 }
 
-func TestAProgramThatNeedsACLibraryIsRefused(t *testing.T) {
-	if _, err := tagsOf([]byte("no program")); err == nil {
-		t.Error("what is no program was taken")
-	}
-}
-
 // TestTheWheelIsInstalled installs bin/memtop's wheel, named by MEMTOP_WHEEL, into an
 // environment of its own, without a network: make wheel sets it.
 func TestTheWheelIsInstalled(t *testing.T) {

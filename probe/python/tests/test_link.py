@@ -103,6 +103,14 @@ def test_a_queue_that_is_full_is_emptied_and_the_host_learns_how_much_it_missed(
     assert serving.host.of(MISSED)[0][1] + len(serving.host.of(EVENT)) == 150
 
 
+def test_of_many_steps_that_wait_those_with_counters_alone_give_way_to_the_next(serving: Servers) -> None:
+    with serving.link.lock:  # the link's thread does not send meanwhile
+        for n in range(2000):
+            serving.link.message(STEP, {"step": n, "categories": []} if n == 1000 else {"step": n})
+        waiting = [entry[1]["step"] for entry in serving.link._queue if entry[0] == STEP]
+    assert waiting[-2:] == [1000, 1999] and not serving.link.torn
+
+
 def test_a_host_that_ends_is_not_noticed_and_the_next_is_taken(serving: Servers, tmp_path: Path) -> None:
     watch(serving)
     serving.host.close()

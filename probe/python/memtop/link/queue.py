@@ -38,6 +38,7 @@ STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
 
 MOST_ENTRIES = 65_536  # in the queue
 MOST_MESSAGES = 1024
+MANY_MESSAGES = 256  # from here on, a step that says nothing but counters gives way to the next
 MOST_SNAPSHOTS = 64 << 20  # bytes of them
 WATCHED_EVERY, HEARTBEAT = 0.1, 1.0  # seconds between two messages to a host that has viewers: with news, without
 AGAIN_AFTER = 1.0  # seconds after the program has closed the link
@@ -123,7 +124,11 @@ class Link:
         """Add a step or gauges, in the form of their messages. The caller does not change them any more."""
         if self._on:
             with self.lock:
-                self._messages += 1
+                last = self._queue[-1] if self._queue else ()
+                if self._messages > MANY_MESSAGES and last[:1] == (STEP,) and "categories" not in last[1]:
+                    self._queue.pop()
+                else:
+                    self._messages += 1
                 self._add((type, data))
 
     def snapshot(self, data: bytes, tags: tuple[Tags, ...], step: tuple[Played, ...] = ()) -> None:
