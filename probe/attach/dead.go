@@ -71,8 +71,10 @@ func readDied(path string) (Dead, error) {
 		return Dead{}, err
 	}
 	var answer struct {
-		Schema   string `json:"schema"`
-		Snapshot string `json:"snapshot"` // the name of a file beside it
+		Schema   string         `json:"schema"`
+		Snapshot string         `json:"snapshot"` // the name of a file beside it
+		Free     *int64         `json:"free_bytes"`
+		Settings map[string]any `json:"allocator_settings"`
 		Dead
 	}
 	if json.Unmarshal(data, &answer) != nil || answer.Schema != deadSchema {
@@ -83,11 +85,29 @@ func readDied(path string) (Dead, error) {
 	if name != answer.Snapshot || d.Problem != "" {
 		return Dead{}, fmt.Errorf("this is no %s", deadSchema)
 	}
+	if answer.Free != nil && d.Asked != nil {
+		d.Short = new(max(0, driverRequest(*d.Asked, answer.Settings)-*answer.Free))
+	}
 	d.Ended, d.File = "out of memory", filepath.Join(filepath.Dir(path), name)
 	if _, err := os.Stat(d.File); err != nil {
 		return Dead{}, errors.New("its snapshot is not there")
 	}
 	return d, nil
+}
+
+// driverRequest returns how many bytes the driver was asked for in place of a segment: an
+// expandable one grows by pages.
+func driverRequest(segment int64, settings map[string]any) int64 {
+	list := make([]trace.Setting, 0, len(settings))
+	for key, value := range settings {
+		list = append(list, trace.Setting{Key: key, Value: value})
+	}
+	g := trace.NewGeometry(list)
+	if !g.Expandable || segment >= trace.MaxRequest {
+		return segment
+	}
+	page := g.Page(segment <= trace.SmallSegment)
+	return (segment + page - 1) / page * page
 }
 
 // openRegular opens a regular file: reading any other kind may block.

@@ -92,7 +92,7 @@ def test_the_answer_says_who_asked_for_how_much(dying: Dying) -> None:
     dying.run_out()
     answer, stats = dying.answer(), dying.allocator.stats(0)
     assert answer["asked_bytes"] == 300 * MIB
-    assert answer["short_bytes"] == 280 * MIB
+    assert answer["free_bytes"] == 20 * MIB
     assert answer["device"] == 0
     assert answer["pid"] == os.getpid()
     assert answer["allocated_bytes"] == stats["allocated_bytes"]["all"]["current"]

@@ -104,7 +104,8 @@ def account(contents: Mapping[str, Any], request: Request) -> Json:
         "schema": SCHEMA,
         "device": request.device,
         "asked_bytes": request.asked,
-        "short_bytes": max(0, request.asked - request.free),
+        "free_bytes": request.free,
+        "allocator_settings": contents.get("allocator_settings") or {},
         "allocated_bytes": sum(s["allocated_size"] for s in segments),
         "reserved_bytes": sum(s["total_size"] for s in segments),
     }
