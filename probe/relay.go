@@ -31,8 +31,8 @@ type Relay struct {
 	turn     atomic.Int64 // how often viewers came when there were none
 	until    time.Time    // until when changes that wait count as a viewer
 
-	rehearsed string // the imitated GPU, "" on a real device
-	step      *Taken // the snapshot of the step whose message comes next, nil if there is none
+	rehearsed string   // the imitated GPU, "" on a real device
+	step      *stepEnd // of the step whose message comes next, nil if there is none
 
 	mu      sync.Mutex
 	program Program
@@ -138,7 +138,7 @@ func (r *Relay) Gauges(g []trace.Gauge, bytes int) {
 // Snapshot adds a snapshot. The notes of its tags are numbers of the agent's.
 func (r *Relay) Snapshot(t *Taken) {
 	if len(t.Steps) > 0 {
-		r.step = t
+		r.step = &stepEnd{Taken: t}
 	}
 	r.feed.snapshot(t)
 	r.box.wake()

@@ -22,6 +22,12 @@ type DeviceStep struct {
 
 var errNotBegun = errors.New("what the device had when the step began is not known")
 
+// stepEnd is the snapshot with which a step ended.
+type stepEnd struct {
+	*Taken
+	contents *trace.Trace // nil until it is asked for: a surveyed step asks twice
+}
+
 // findPeak finds the peak of a step on a device in its events, if the allocator's
 // counter does not say it.
 func (r *Relay) findPeak(s *trace.Step) {
@@ -41,7 +47,7 @@ func (r *Relay) findPeak(s *trace.Step) {
 
 // blocks returns the blocks of the step with which the snapshot ends. The snapshot may
 // be nil.
-func (t *Taken) blocks(device int) (*trace.StepBlocks, error) {
+func (t *stepEnd) blocks(device int) (_ *trace.StepBlocks, err error) {
 	if t == nil {
 		return nil, errNotBegun
 	}
@@ -49,15 +55,16 @@ func (t *Taken) blocks(device int) (*trace.StepBlocks, error) {
 	if at < 0 {
 		return nil, errNotBegun
 	}
-	contents, err := pytorch.Decode(context.Background(), bytes.NewReader(t.Pickle), pytorch.Options{})
-	if err != nil {
-		return nil, err
+	if t.contents == nil {
+		if t.contents, err = pytorch.Decode(context.Background(), bytes.NewReader(t.Pickle), pytorch.Options{}); err != nil {
+			return nil, err
+		}
 	}
-	d := contents.Device(device)
+	d := t.contents.Device(device)
 	if d == nil {
 		return nil, errNotBegun
 	}
-	return trace.NewStepBlocks(contents, d, t.Steps[at].Begun, t.Steps[at].Requests)
+	return trace.NewStepBlocks(t.contents, d, t.Steps[at].Begun, t.Steps[at].Requests)
 }
 
 // Survey takes in a step on a device from which changes are predicted. It follows the
