@@ -102,7 +102,7 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	case pickleContent:
 		return pytorch.Decode(ctx, l, o.decoding(l))
 	case jsonContent:
-		l.head = bytes.TrimPrefix(l.head, []byte("\xef\xbb\xbf"))
+		l.head = bytes.TrimPrefix(l.head, []byte("\xef\xbb\xbf")) // a byte order mark, which JSON decoders do not expect
 		return pytorch.DecodeJSON(ctx, l, o.decoding(l))
 	case recordingContent:
 		return wire.Read(ctx, l, wire.Options{Bound: o.bounds(l, wire.DefaultBound), Total: o.total()})

@@ -182,6 +182,13 @@ func (r *reliefs) layerOf(made []trace.Allocation) layer {
 	return l
 }
 
+// endPass notes that backward has begun, so that what comes is of another forward pass.
+func (c *relief) endPass(event int) {
+	if c.passes[len(c.passes)-1] < len(c.grown) {
+		c.passes, c.begun = append(c.passes, len(c.grown)), append(c.begun, event)
+	}
+}
+
 // trifle is the part of a layer's bytes below which a block is no layer's result: the
 // statistics of a norm.
 const trifle = 256

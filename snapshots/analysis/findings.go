@@ -215,6 +215,9 @@ type lineGrowth struct {
 
 // byLine joins what grows by several stacks of one line.
 func (f *finder) byLine(growth []Growth) (joined []lineGrowth) {
+	if len(growth) == 0 {
+		return nil
+	}
 	end := f.index.holdingsAt(f.index.End())
 	for _, g := range growth {
 		left := int64(0)

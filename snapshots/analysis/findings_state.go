@@ -239,6 +239,7 @@ func (f *finder) pools() {
 		}
 	}
 	if free > f.summary.Reserved/20 {
+		// Of a graph's pool nothing can go: the graph uses it whenever it runs.
 		remedy := "graphs that never run at once can share a pool (torch.cuda.graph(g, pool=...))"
 		if f.index.words().Serves() {
 			remedy = "cudagraph_capture_sizes (vLLM) or --cuda-graph-max-bs (SGLang) sets how many graphs there are, enforce_eager that there are none"

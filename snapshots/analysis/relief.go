@@ -120,9 +120,7 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if of == trace.BackwardTemporary || of == trace.Gradient {
 		for k := range r.changes {
 			c := &r.changes[k]
-			if c.passes[len(c.passes)-1] < len(c.grown) {
-				c.passes, c.begun = append(c.passes, len(c.grown)), append(c.begun, a.Open)
-			}
+			c.endPass(a.Open)
 			if c.Beside != nil && (taken == nil || taken[k] == 0) {
 				r.piece(c, &a)
 			}

@@ -343,7 +343,7 @@ func (m *machine) setItems() error {
 		return m.corrupt("a dict's key has no value")
 	}
 	slot := &m.stack[len(m.stack)-1]
-	if slot.unbound() && slot.tag == tagDict && len(items) > 0 && len(items) < 2*batch && !(m.have(1) && m.buf[m.pos] == pickle.Mark) {
+	if slot.unbound() && slot.tag == tagDict && len(items) > 0 && len(items) < 2*batch && !m.moreFollows() {
 		v, err := m.record(items)
 		if err != nil {
 			return err
@@ -361,6 +361,12 @@ func (m *machine) setItems() error {
 		}
 	}
 	return m.put(slot, items)
+}
+
+// moreFollows reports whether the next opcode is a mark. It may begin another
+// batch for the same dict, so the dict stays open.
+func (m *machine) moreFollows() bool {
+	return m.have(1) && m.buf[m.pos] == pickle.Mark
 }
 
 // setItem puts the key and value on top of the stack into the dict below.

@@ -38,7 +38,7 @@ func (m *machine) versions() string {
 	case c.entryKeys&(1<<nameUserMetadata) != 0:
 		return "PyTorch 2.10–2.11"
 	}
-	if c.entryKeys == 0 && c.segmentKeys&(1<<nameSegmentPoolID) != 0 {
+	if c.entryKeys == 0 && c.segmentKeys&(1<<nameSegmentPoolID) != 0 { // entries could show more
 		return m.earlierWriter() + " or later"
 	}
 	return m.earlierWriter()

@@ -61,8 +61,7 @@ func traitsOf(file, name string) trait {
 	add(lines.ContainsAny(name, "zero_grad"), zeroes)
 	add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), gradBuffers)
 	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
-	add(lines.ContainsAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") &&
-		lines.ContainsAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded"), gathers)
+	add(isGather(file, name), gathers)
 	add(isCache(base, name), caches)
 	beginning := name == "__init__" || name == "init_group" || strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
 	add(isOptimizerFile(file, base) && beginning || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), begins)
@@ -138,6 +137,12 @@ func isBuilding(file, base, name string) bool {
 	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
 		strings.Contains(file, "/safetensors/") || base == "swa_utils.py" ||
 		lines.ContainsAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
+}
+
+// isGather recognises functions that gather the sharded weights of a layer.
+func isGather(file, name string) bool {
+	return lines.ContainsAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") &&
+		lines.ContainsAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded")
 }
 
 // isCache recognises caches of keys and values, but not caches of code, files or

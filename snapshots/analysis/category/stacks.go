@@ -149,10 +149,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		every &= t
 		s.cast = s.cast || t&casts != 0
 		if t&(calls|compiles) != 0 {
-			s.root = frames[min(i+1, len(frames)-1)]
-			if at := j.firstPython(frames[i+1:]); at >= 0 {
-				s.root = frames[i+1+at]
-			}
+			s.root = j.callerOf(frames, i)
 		}
 		if t&(calls|modules|library|recomputes) == calls {
 			s.part = frame
@@ -219,6 +216,14 @@ func weak(all trait, python bool) maker {
 	default:
 		return unknownMaker
 	}
+}
+
+// callerOf returns the frame that called frame i: in Python, where one did.
+func (j *Judge) callerOf(frames []trace.FrameID, i int) trace.FrameID {
+	if at := j.firstPython(frames[i+1:]); at >= 0 {
+		return frames[i+1+at]
+	}
+	return frames[min(i+1, len(frames)-1)]
 }
 
 func (j *Judge) firstPython(frames []trace.FrameID) int {
