@@ -22,3 +22,21 @@ func (k *lasting[T]) get(x interface{ Version() int }, renew func(before T) T) T
 	}
 	return k.answer
 }
+
+// latest is an answer about the moment that was asked last. Safe for concurrent use
+// while the index does not advance.
+type latest[T any] struct {
+	mu          sync.Mutex
+	version, at int
+	answer      T
+}
+
+// get returns the answer about the moment right after an event, which find finds.
+func (k *latest[T]) get(x interface{ Version() int }, at int, find func(at int) T) T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if version := x.Version(); k.version != version || k.at != at {
+		k.answer, k.version, k.at = find(at), version, at
+	}
+	return k.answer
+}

@@ -52,13 +52,12 @@ func (x *Index) fromOneLine(marks []Mark) []Mark {
 	by := make(map[trace.FrameID][]Mark)
 	var best trace.FrameID
 	told := 0
-	events, calls := x.stepLines()
+	called := x.stepCalls()
 	for _, m := range marks {
-		at, _ := slices.BinarySearch(events, m.From)
-		if at == len(events) || events[at] >= m.To {
+		at, line := called(m.From)
+		if at >= m.To {
 			continue
 		}
-		line := calls[at]
 		told++
 		if by[line] = append(by[line], m); len(by[line]) >= len(by[best]) {
 			best = line
@@ -70,23 +69,27 @@ func (x *Index) fromOneLine(marks []Mark) []Mark {
 	return by[best]
 }
 
-// stepLines returns the events of which a line is known that called for an
-// optimizer's step, and these lines. Marks may overlap, and events share stacks, so
-// each event and each stack is looked at once.
-func (x *Index) stepLines() (events []int, calls []trace.FrameID) {
+// stepCalls returns a function that finds the first event from a place on of which
+// the line is known that called for an optimizer's step, and that line. Marks may
+// overlap, and events share stacks: places must ascend, so that each event and each
+// stack is looked at once.
+func (x *Index) stepCalls() func(from int) (event int, line trace.FrameID) {
 	known := make(map[trace.StackID]trace.FrameID)
-	for i := range x.events.Len() {
-		stack := x.events.At(i).Stack
-		line, ok := known[stack]
-		if !ok {
-			line = iteration.StepLine(x.tables, x.Code(), stack)
-			known[stack] = line
+	at := 0
+	return func(from int) (int, trace.FrameID) {
+		for at = max(at, from); at < x.events.Len(); at++ {
+			stack := x.events.At(at).Stack
+			line, ok := known[stack]
+			if !ok {
+				line = iteration.StepLine(x.tables, x.Code(), stack)
+				known[stack] = line
+			}
+			if line != 0 {
+				return at, line
+			}
 		}
-		if line != 0 {
-			events, calls = append(events, i), append(calls, line)
-		}
+		return at, 0
 	}
-	return events, calls
 }
 
 // between makes steps from the stretches that end with a mark. The steps do not take

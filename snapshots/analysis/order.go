@@ -10,10 +10,10 @@ import (
 // alive returns the live allocations right after an event, the oldest first:
 // those from before recording, then the others in the order in which they were
 // made. Callers must not change the result: at the end of the trace, where a page
-// that follows the program looks, all callers share it.
+// that follows the program looks, and at the moment asked last, all callers share it.
 func (x *mapper) alive(at int) []trace.Allocation {
 	if at < x.End() {
-		return x.aliveAt(at)
+		return x.latest.get(x, at, x.aliveAt)
 	}
 	return x.live.get(x, func([]trace.Allocation) []trace.Allocation { return x.aliveAt(at) })
 }

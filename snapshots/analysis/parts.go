@@ -22,7 +22,8 @@ type partKey struct {
 type parts struct {
 	x      *Index
 	judge  *category.Judge
-	notes  *noteKinds
+	notes  []noteKind // by note
+	first  map[[2]trace.StringID]trace.NoteID
 	ends   []int // of the steps
 	whole  bool  // a backward pass that is not there did not come
 	passes []int // events of backward passes, where the writer noted what memory is for
@@ -33,7 +34,10 @@ type parts struct {
 }
 
 func newParts(x *Index) *parts {
-	p := &parts{x: x, judge: x.verdicts(), notes: &noteKinds{x.tables, make(map[[2]trace.StringID]trace.NoteID)}, known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount())}
+	p := &parts{
+		x: x, judge: x.verdicts(), notes: make([]noteKind, len(x.tables.Notes)), first: make(map[[2]trace.StringID]trace.NoteID),
+		known: make(map[partKey]int), recent: make([]int32, x.tables.StackCount()),
+	}
 	p.whole = x.trace.Live == nil && !x.trace.Info.Truncated
 	if p.whole && p.judge.AnyNoted() {
 		p.passes = x.backwardAllocs()
@@ -62,11 +66,11 @@ func (x *Index) backwardAllocs() []int {
 // of returns the number of an allocation's part.
 func (p *parts) of(a *trace.Allocation) int {
 	of, rule := p.judge.Of(a.ID, a.Note)
-	key := partKey{stack: a.Stack, note: p.notes.of(a.Note), category: of, size: a.Size, unused: p.unused(a, of, rule)}
+	key := partKey{stack: a.Stack, note: p.note(a.Note).first, category: of, size: a.Size, unused: p.unused(a, of, rule)}
 	if a.FreeStack {
 		key.stack = 0
 	}
-	if !key.unused && a.Note > 0 && p.x.beyond(a.Note) {
+	if !key.unused && p.note(a.Note).beyond {
 		of, key.category = trace.OtherCategory, trace.OtherCategory
 	}
 	if of == trace.Optimizer || of == trace.Parameter {
@@ -90,7 +94,7 @@ func (p *parts) of(a *trace.Allocation) int {
 // the next one begins. What is known to be kept without a graph is not.
 func (p *parts) unused(a *trace.Allocation, of trace.Category, rule category.Rule) bool {
 	switch {
-	case !p.whole, p.x.keptAlone(a.Note):
+	case !p.whole, p.note(a.Note).alone:
 		return false
 	case rule.Unused():
 		return true
@@ -109,21 +113,23 @@ func (p *parts) stepEnd(event int) int {
 	return -1
 }
 
-// noteKinds finds, for each note, the first note with the same role and type.
-type noteKinds struct {
-	tables *trace.Tables
-	first  map[[2]trace.StringID]trace.NoteID
+// noteKind is what parts ask of a note.
+type noteKind struct {
+	first         trace.NoteID // with the same role and type; 0 of a note that was not asked of yet
+	beyond, alone bool         // as Index.beyond and Index.keptAlone
 }
 
-func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
-	if id == 0 {
-		return 0
+// note looks at each note once: many allocations share one.
+func (p *parts) note(id trace.NoteID) *noteKind {
+	k := &p.notes[id]
+	if id == 0 || k.first > 0 {
+		return k
 	}
-	n := &a.tables.Notes[id]
+	n := &p.x.tables.Notes[id]
 	key := [2]trace.StringID{n.Role, n.DType}
-	if first, ok := a.first[key]; ok {
-		return first
+	if p.first[key] == 0 {
+		p.first[key] = id
 	}
-	a.first[key] = id
-	return id
+	*k = noteKind{p.first[key], p.x.beyond(id), p.x.keptAlone(id)}
+	return k
 }

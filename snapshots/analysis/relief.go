@@ -116,7 +116,8 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 	if r.added != nil {
 		r.added.note(r, &a)
 	}
-	of, taken := r.parts.all[r.parts.of(&a)].Category, r.of(&a)
+	part := r.parts.of(&a)
+	of, taken := r.parts.all[part].Category, r.of(part)
 	if of == trace.BackwardTemporary || of == trace.Gradient {
 		for k := range r.changes {
 			c := &r.changes[k]
@@ -159,10 +160,9 @@ func (r *reliefs) piece(c *relief, a *trace.Allocation) {
 	}
 }
 
-// of returns what each change takes of an allocation, nil if that is nothing. It is
+// of returns what each change takes of an allocation of a part, nil if that is nothing. It is
 // negative where the change takes that only if the block was made beside another.
-func (r *reliefs) of(a *trace.Allocation) []int64 {
-	part := r.parts.of(a)
+func (r *reliefs) of(part int) []int64 {
 	if part < len(r.bytes) {
 		return r.bytes[part]
 	}
@@ -257,7 +257,7 @@ func (r *reliefs) taken(k int, id trace.AllocationID) int64 {
 	}
 	a := r.life.Allocation(id)
 	a.Note = r.life.NoteAt(id, r.End(), a.Note)
-	if bytes := r.of(&a); bytes != nil {
+	if bytes := r.of(r.parts.of(&a)); bytes != nil {
 		return max(0, bytes[k])
 	}
 	return 0

@@ -10,6 +10,7 @@ type mapper struct {
 	blocks   lasting[[]*trace.Block] // the live ones of the final state
 	final    lasting[*Map]
 	live     lasting[[]trace.Allocation] // at the end
+	latest   latest[[]trace.Allocation]  // at the moment asked last
 }
 
 // Map is the allocator's memory at one moment.
