@@ -1,5 +1,7 @@
 package pytorch
 
+import "github.com/memtop/memtop/snapshots/trace"
+
 const (
 	memoShift = 13
 	memoPage  = 1 << memoShift
@@ -16,6 +18,7 @@ type memo struct {
 	above uint64   // no entry from this index on is set
 	inUse int64    // pages allocated
 	slab  []uint32 // of them, what has no index yet
+	more  trace.Prepared[uint32]
 }
 
 // bytes returns the memo's memory, with the second copy of its lists while they
@@ -72,14 +75,14 @@ func (m *memo) set(at, entry uint32) (used bool) {
 // what comes free of them together is of more use.
 func (m *memo) newPage() []uint32 {
 	const few, together = 16, 64
-	if len(m.slab) == 0 {
-		n := 1
-		if m.inUse >= few {
-			n = together
-		}
-		m.slab = make([]uint32, n*memoPage)
-		clear(m.slab) // else set has the system find its memory twice: to read it, and to write
-		m.inUse += int64(n)
+	switch {
+	case len(m.slab) > 0:
+	case m.inUse < few:
+		m.slab = make([]uint32, memoPage)
+		m.inUse++
+	default:
+		m.slab = m.more.Take(together * memoPage)
+		m.inUse += together
 	}
 	page := m.slab[:memoPage:memoPage]
 	m.slab = m.slab[memoPage:]

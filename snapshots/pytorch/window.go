@@ -43,7 +43,16 @@ type window struct {
 	low    int   // at pos ≥ low the window must be filled
 	base   int64 // offset in the input of buf[0]
 	ended  bool
-	err    error // the error that ended the input, nil for its end
+	err    error      // the error that ended the input, nil for its end
+	ahead  chan fresh // what is read meanwhile, unless the input has ended; nil at first
+}
+
+// fresh is what was read at once, from longestLine on.
+type fresh struct {
+	buf   *memory
+	end   int
+	ended bool
+	err   error
 }
 
 func newWindow(ctx context.Context, r io.Reader, o Options) *window {
@@ -63,8 +72,12 @@ func (w *window) tooMuch() error {
 // came returns how many bytes of the input have come into the window so far.
 func (w *window) came() int64 { return w.base + int64(w.end) }
 
-// release gives the window's memory back. The window must not be used after it.
+// release gives the window's memory back, once nothing is read into it. The window
+// must not be used after it.
 func (w *window) release() {
+	if w.ahead != nil && !w.ended {
+		memories.Put((<-w.ahead).buf)
+	}
 	memories.Put(w.buf)
 	w.buf = nil
 }
@@ -85,29 +98,52 @@ func (w *window) remaining() int64 {
 	}
 }
 
-// fill reads on. What is left unread is moved in front of it.
+// fill goes on with what was read meanwhile, behind what is left unread, and begins
+// to read what comes next: another core may read, or unpack, while this one decodes.
 func (w *window) fill() {
 	if w.ended {
 		return
 	}
+	f := w.next()
 	w.first = longestLine - (w.end - w.pos)
-	copy(w.buf[w.first:], w.buf[w.pos:w.end])
+	copy(f.buf[w.first:], w.buf[w.pos:w.end])
 	w.base += int64(w.pos - w.first)
-	w.pos, w.end = w.first, longestLine
-	for w.end < len(w.buf) && !w.ended {
-		n, err := w.reader.Read(w.buf[w.end:])
-		w.end += n
-		if err == nil {
-			err = w.ctx.Err()
-		}
-		if w.ended = err != nil; w.ended && !errors.Is(err, io.EOF) {
-			w.err = err
-		}
+	w.pos, w.end, w.ended, w.err = w.first, f.end, f.ended, f.err
+	free := w.buf
+	if w.buf = f.buf; w.ended {
+		memories.Put(free)
+	} else {
+		go func() { w.ahead <- w.read(free) }()
 	}
 	w.room = w.bound.Room(w.came())
 	if w.low = w.end - lookahead; w.ended {
 		w.low = w.end
 	}
+}
+
+// next returns what comes next, which only the first call has to read.
+func (w *window) next() fresh {
+	if w.ahead != nil {
+		return <-w.ahead
+	}
+	w.ahead = make(chan fresh, 1)
+	return w.read(memories.Get().(*memory))
+}
+
+// read reads on into memory until it is full or the input ends.
+func (w *window) read(buf *memory) fresh {
+	f := fresh{buf: buf, end: longestLine}
+	for f.end < len(buf) && !f.ended {
+		n, err := w.reader.Read(buf[f.end:])
+		f.end += n
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if f.ended = err != nil; f.ended && !errors.Is(err, io.EOF) {
+			f.err = err
+		}
+	}
+	return f
 }
 
 // have makes n ≤ lookahead bytes readable at pos and reports whether the input

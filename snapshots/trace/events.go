@@ -72,13 +72,25 @@ func (e Events) Slice(from, to int) Events {
 type EventLog struct {
 	chunks [][]Event
 	n      int
+	next   Prepared[Event]
+}
+
+// manyChunks is from how many chunks on the next one is prepared.
+const manyChunks = 8
+
+func (l *EventLog) grow() {
+	if len(l.chunks) < manyChunks {
+		l.chunks = append(l.chunks, make([]Event, chunkSize))
+	} else {
+		l.chunks = append(l.chunks, l.next.Take(chunkSize))
+	}
 }
 
 // Append adds e at the end and returns its number.
 func (l *EventLog) Append(e Event) int {
 	at := l.n
 	if at>>chunkShift == len(l.chunks) {
-		l.chunks = append(l.chunks, make([]Event, chunkSize))
+		l.grow()
 	}
 	l.chunks[at>>chunkShift][at&chunkMask] = e
 	l.n++
