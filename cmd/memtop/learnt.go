@@ -10,8 +10,8 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// tellEvery is how often a screen tells a program's probe which leaks it shows.
-const tellEvery = 30 * time.Second
+// tellEvery is how often a screen tells a program's probe which leaks it shows: that replays the whole history.
+const tellEvery = time.Minute
 
 // tell tells a program's probe which leaks a trace of it shows, unless it knows: a viewer
 // reaches a verdict over many steps, and the next one need not begin with nothing. An older

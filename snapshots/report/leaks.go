@@ -12,7 +12,8 @@ import (
 // LearntOf returns the alarming verdicts on a running program's sites: what to tell its
 // probe. It returns false as long as no whole step was measured.
 func LearntOf(t *trace.Trace) ([]trace.Learnt, bool) {
-	r := NewLive(t)
+	r := measured(lastIndex(t))
+	r.addLeaks()
 	return slices.DeleteFunc(r.Leaks, func(l trace.Learnt) bool { return !alarming(l.Verdict) }), !r.Looking && r.BehindSteps != nil
 }
 

@@ -101,7 +101,9 @@ type Probe struct {
 
 // NewLive reports the state at the end of a trace: of the device of its last
 // step, else of the first device.
-func NewLive(t *trace.Trace) *Live {
+func NewLive(t *trace.Trace) *Live { return LiveOf(lastIndex(t)) }
+
+func lastIndex(t *trace.Trace) *analysis.Index {
 	device := trace.Device{}
 	if len(t.Devices) > 0 {
 		device = t.Devices[0]
@@ -111,24 +113,29 @@ func NewLive(t *trace.Trace) *Live {
 			device = *d
 		}
 	}
-	return LiveOf(analysis.NewIndex(t, &device))
+	return analysis.NewIndex(t, &device)
 }
 
 // LiveOf is NewLive for an existing index.
 func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
-	r := &Live{
-		Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x, x.Findings()), Host: newHost(x), Card: newCard(x), index: x, row: ranks.Of(x),
-	}
+	r := measured(x)
+	r.Gauges, r.Findings, r.Host, r.Card = liveGauges(x.GaugeAt(at)), findings(x, x.Findings()), newHost(x), newCard(x)
+	r.addLayers(analysis.Layers(t, 0))
+	r.Tensors = liveTensors(x, at)
+	r.addLeaks()
+	return r
+}
+
+// measured has what the last step and the counters say.
+func measured(x *analysis.Index) *Live {
+	t := x.Trace()
+	r := &Live{Schema: LiveSchema, Waterfall: make([]analysis.Row, 0), Layers: make([]Layer, 0), index: x, row: ranks.Of(x)}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents, r.Looking = t.Live.PID, t.Live.Dropped, t.Live.Looking
 	}
 	r.addStep(t.LastStep(x.Device().ID))
-	r.addMemory(at)
-	r.addLayers(analysis.Layers(t, 0))
-	r.Tensors = liveTensors(x, at)
-	r.addLeaks()
+	r.addMemory(x.End())
 	return r
 }
 
