@@ -55,7 +55,7 @@ func leftOf(folder string) (left []string) {
 		left, _ = filepath.Glob(filepath.Join(folder, "memtop-rehearse-*"))
 		paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range paths {
-			if environ, err := os.ReadFile(path); err == nil && bytes.Contains(environ, []byte("MEMTOP_REHEARSAL="+folder)) {
+			if environ, err := os.ReadFile(path); err == nil && bytes.Contains(environ, []byte(`MEMTOP_REHEARSAL={"folder":"`+folder)) {
 				command, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 				left = append(left, strings.ReplaceAll(string(command), "\x00", " "))
 			}

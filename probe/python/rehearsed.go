@@ -13,17 +13,26 @@ import (
 	"strings"
 )
 
-// The environment variables of a rehearsed program, see memtop/rehearsal/imitated.py and
-// memtop/rehearsal/rehearsal.py.
-const (
-	RehearsalVariable = "MEMTOP_REHEARSAL"         // the folder in which its processes report
-	WorldVariable     = "MEMTOP_REHEARSAL_WORLD"   // number of ranks of the imitated job, one of which runs, see memtop/rehearsal/single_rank.py
-	ChangesVariable   = "MEMTOP_REHEARSAL_CHANGES" // of the agent's settings: KEY=VALUE, separated by spaces, see memtop/rehearsal/trial.py
-	StepsVariable     = "MEMTOP_REHEARSAL_STEPS"   // the step after which it ends, 0 for when its peak no longer grows
-	ValuesVariable    = "MEMTOP_REHEARSAL_VALUES"  // what it reads where nothing computes values: zeros, upper or ones, see memtop/rehearsal/given_values.py
-	AgainVariable     = "MEMTOP_REHEARSAL_AGAIN"   // set in runs after the first, which leave the program's own snapshots as they are
-	SetVariable       = "MEMTOP_REHEARSAL_SET"     // values that lines read, see memtop/rehearsal/given_values.py
-)
+// RehearsalVariable is the environment variable of a rehearsed program with what it is
+// told, see memtop/rehearsal/imitated.py.
+const RehearsalVariable = "MEMTOP_REHEARSAL"
+
+// Told is what a rehearsed program is told, as JSON.
+type Told struct {
+	Folder  string   `json:"folder"`  // in which its processes report
+	World   int      `json:"world"`   // ranks of the imitated job, one of which runs; 0 if all do
+	Steps   int      `json:"steps"`   // the step after which it ends, 0 for when its peak no longer grows, −1 for its own end
+	Changes string   `json:"changes"` // of the agent's settings: KEY=VALUE, separated by spaces
+	Values  string   `json:"values"`  // what it reads where nothing computes values: zeros, upper or ones
+	Set     []string `json:"set"`     // values that lines read: FILE:LINE=VALUE
+	Again   bool     `json:"again"`   // in runs after the first, which leave the program's own snapshots as they are
+}
+
+// Variable returns it for the environment.
+func (t *Told) Variable() string {
+	text, _ := json.Marshal(t) // it has texts and numbers only
+	return RehearsalVariable + "=" + string(text)
+}
 
 // Rehearsed is the report of one process of a rehearsed program. Sizes are bytes.
 type Rehearsed struct {

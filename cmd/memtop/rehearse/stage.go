@@ -86,22 +86,19 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 		environ = append(
 			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.World), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.Devices),
 			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.Devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
-			fmt.Sprintf("%s=%d", python.WorldVariable, r.World),
 		)
 	}
 	if os.Getenv(inductorCache) == "" { // what Inductor has compiled before takes other memory than what it compiles
 		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "inductor"))
 	}
-	if t.again {
-		environ = append(environ, python.AgainVariable+"=1")
+	told := python.Told{Folder: s.folder, World: r.World, Steps: int(r.Steps), Changes: t.changes, Values: r.Values.name(), Set: r.Values.Set, Again: t.again}
+	if t.ones {
+		told.Values = ones
 	}
-	environ = append(environ, r.Values.environment(t)...)
 	return append(sensor.Environment(environ, s.host),
 		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,
-		python.RehearsalVariable+"="+s.folder,
-		fmt.Sprintf("%s=%d", python.StepsVariable, r.Steps),
-		python.ChangesVariable+"="+t.changes,
+		told.Variable(),
 	)
 }
 

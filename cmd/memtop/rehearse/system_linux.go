@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"syscall"
@@ -39,7 +40,9 @@ func tidy(folder string) {
 func endProcesses(folder string) (found bool) {
 	processes, _ := procfs.Processes()
 	for _, pid := range processes {
-		if procfs.Environment(pid)(python.RehearsalVariable) == folder {
+		var told python.Told
+		_ = json.Unmarshal([]byte(procfs.Environment(pid)(python.RehearsalVariable)), &told) // nothing of another program
+		if told.Folder == folder {
 			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
 	}

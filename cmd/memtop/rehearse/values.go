@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/memtop/memtop/probe/python"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -23,19 +22,6 @@ func (v *Values) name() string { return v.Most.String() }
 
 // ones are read in place of zeros by a second run, to see whether sizes depend on it.
 const ones = "ones"
-
-// environment returns the variables that pass the values to the agent.
-func (v *Values) environment(t *trial) []string {
-	name := v.name()
-	if t.ones {
-		name = ones
-	}
-	variables := []string{python.ValuesVariable + "=" + name}
-	if len(v.Set) > 0 {
-		variables = append(variables, python.SetVariable+"="+strings.Join(v.Set, "\n"))
-	}
-	return variables
-}
 
 // Upper says whether sizes are the largest possible.
 type Upper bool

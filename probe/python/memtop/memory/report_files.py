@@ -12,7 +12,7 @@ import re
 
 from ..link import socket_folder
 from ..link.descriptors import check_length, held
-from ..rehearsal.imitated import VARIABLE
+from ..rehearsal.imitated import rehearsed, told
 from ..safety.interrupts import ignored
 
 MOST_FILES = 64  # two for each time a program runs out
@@ -23,8 +23,8 @@ _NAME = re.compile(r"[1-9][0-9]*-[0-9]+\.(?:pickle|json)")
 def folder() -> str:
     """Return the folder of the files, where memtop looks for them."""
     environment = os.environ
-    if rehearsal := environment.get(VARIABLE):
-        return rehearsal
+    if rehearsed():
+        return str(told()["folder"])
     if own := environment.get("MEMTOP_DIR"):
         return os.path.abspath(os.path.join(own, "dead"))
     state = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")

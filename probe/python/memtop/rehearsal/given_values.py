@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import os
 
-SET = "MEMTOP_REHEARSAL_SET"  # FILE:LINE=VALUE, separated by line breaks
-VALUES = "MEMTOP_REHEARSAL_VALUES"  # zeros; upper: counted sizes are as large as possible; ones in place of zeros
+from .imitated import told
 
 Given = dict[int, list[tuple[str, float]]]  # by line number: the end of the file's path, and the value
 
@@ -14,7 +13,7 @@ Given = dict[int, list[tuple[str, float]]]  # by line number: the end of the fil
 def values() -> Given:
     """Return the values that the user set."""
     found: Given = {}
-    for entry in filter(None, os.environ.get(SET, "").split("\n")):
+    for entry in told()["set"] or ():
         line, _, value = entry.rpartition("=")
         file, _, number = line.rpartition(":")
         found.setdefault(int(number), []).append((file, _number(value)))
@@ -38,9 +37,9 @@ def at(given: Given, path: str, number: int) -> float | None:
 
 def upper() -> bool:
     """Report whether counted sizes should be as large as possible."""
-    return os.environ.get(VALUES) == "upper"
+    return bool(told()["values"] == "upper")
 
 
 def ones() -> bool:
     """Report whether what nothing computes should read as ones."""
-    return os.environ.get(VALUES) == "ones"
+    return bool(told()["values"] == "ones")

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # as in `importing`
 if TYPE_CHECKING:
     from typing import Any
 
-VARIABLE = "MEMTOP_REHEARSAL"  # the folder in which the processes of the rehearsal report
+VARIABLE = "MEMTOP_REHEARSAL"  # what `memtop rehearse` tells the programs that it starts, as JSON
 _DEVICE = "MEMTOP_IMITATED_GPU"  # what is imitated
 _NUMBER = r"(\d+)\.(\d+)"
 
@@ -24,6 +24,12 @@ _NUMBER = r"(\d+)\.(\d+)"
 def rehearsed() -> bool:
     """Report whether `memtop rehearse` started this program."""
     return VARIABLE in os.environ
+
+
+def told() -> dict[str, Any]:
+    """Return what `memtop rehearse` tells this program, see Go's python.Told. There must be a rehearsal."""
+    found: dict[str, Any] = json.loads(os.environ[VARIABLE])
+    return found
 
 
 def imitated() -> bool:
@@ -78,7 +84,7 @@ def tell(torch: str) -> None:
 
 def note(kind: str, **data: object) -> None:
     """Write a line for the command at once, so that it is there even if this process is killed."""
-    path = os.path.join(os.environ[VARIABLE], f"{os.getpid()}.rehearsed")
+    path = os.path.join(told()["folder"], f"{os.getpid()}.rehearsed")
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps({"kind": kind, **data}) + "\n")
 

@@ -4,7 +4,6 @@ that all have come to a barrier, and that one has ended its rehearsal."""
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 import time
 from typing import Any, Callable
@@ -12,6 +11,7 @@ from typing import Any, Callable
 from ..safety.interrupts import ignored
 from ..start.importing import when_imported
 from . import single_rank
+from .imitated import told
 
 _GROUPS = "torch.distributed.distributed_c10d"
 _SPLITS = (("ProcessGroup", "split_group", 1), ("ProcessGroupNCCL2", "split", 2), ("ProcessGroupNCCLLazy", "split", 2))
@@ -33,7 +33,7 @@ def _begin() -> None:
     groups = sys.modules[_GROUPS]
     with ignored(AttributeError):  # a library or a PyTorch that has no splits
         _tell_members(groups, ctypes.CDLL(None).memtop_imitation_split)
-    if single_rank.WORLD not in os.environ:  # else the others do not run
+    if not told()["world"]:  # else the others do not run
         _wait_at_barriers(groups)
 
 

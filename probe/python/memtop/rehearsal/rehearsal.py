@@ -31,13 +31,11 @@ from . import deepspeed_zero, given_values, ranks, sent_objects, single_rank
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .device_reads import Reads
-from .imitated import VARIABLE, note
+from .imitated import note, told
 from .purposes import Purposes
 from .recorded_streams import RecordedStreams
 from .trial import Trial
 
-STEPS = "MEMTOP_REHEARSAL_STEPS"  # the step after which it ends; if not set, it ends when the peak no longer grows
-AGAIN = "MEMTOP_REHEARSAL_AGAIN"  # set in runs after the first, which leave the program's own snapshots as they are
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
 QUIET = 16  # the same, after which one that goes on begins its history anew; with a viewer as soon as it settles
@@ -50,8 +48,8 @@ class Rehearsal:
     """Watches one process. The program's own threads call its methods."""
 
     def __init__(self) -> None:
-        self._folder = os.environ[VARIABLE]
-        self._last = int(os.environ.get(STEPS, "0"))
+        self._folder = told()["folder"]
+        self._last = told()["steps"]
         self._history = History(entries=MOST_ENTRIES, passes=self._keep_history, frees=True)
         self._leader = LeadingOptimizer()
         self._reads = Reads(functools.partial(self.leave, "waits"))
@@ -73,7 +71,7 @@ class Rehearsal:
     def begin(self) -> None:
         """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
-        if AGAIN in os.environ:
+        if told()["again"]:
             torch.cuda.memory._dump_snapshot = lambda *_, **__: None
         sent_objects.begin(self._reads)
         deepspeed_zero.begin()
@@ -246,6 +244,6 @@ def _peak(of: str, device: int) -> int:
 
 def begin() -> None:
     """Begin the rehearsal of this process. PyTorch must have been imported."""
-    if single_rank.WORLD in os.environ:
+    if told()["world"]:
         single_rank.begin()
     Rehearsal().begin()

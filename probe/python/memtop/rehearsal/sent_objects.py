@@ -7,7 +7,6 @@ PyTorch's own calls on the devices run as always, and the objects go through the
 from __future__ import annotations
 
 import functools
-import os
 import pickle
 import threading
 from typing import Any, Callable
@@ -15,8 +14,9 @@ from typing import Any, Callable
 import torch
 
 from .device_reads import SIZE, Operation, Reads
+from .imitated import told
 from .ranks import come
-from .single_rank import WORLD, replace
+from .single_rank import replace
 
 INTEGER = "torch.int64"  # the type of the objects' sizes in PyTorch
 
@@ -96,7 +96,7 @@ def sent(group: Any, mine: bytes, ranks: list[int], between: str = "") -> Callab
 
 def _alone(store: Any) -> bool:
     """Report whether the other ranks of the job do not run. A store may be wrapped in others."""
-    if WORLD in os.environ:
+    if told()["world"]:
         return True
     while hasattr(store, "underlying_store"):
         store = store.underlying_store

@@ -15,8 +15,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-WORLD = "MEMTOP_REHEARSAL_WORLD"  # number of ranks of the imitated job
-
+from .imitated import told
 
 _stores: list[Any] = []  # groups of earlier versions of PyTorch keep only the half in C++
 
@@ -73,7 +72,7 @@ class Store(dist.Store):  # type: ignore[misc]
 def begin() -> None:
     """Make `init_process_group` create a group in which only this rank runs."""
     original = distributed_c10d.init_process_group
-    ranks = int(os.environ[WORLD])
+    ranks = int(told()["world"])
 
     def alone(backend: str | None = None, init_method: str | None = None, *rest: Any, **named: Any) -> Any:
         for name in ("init_method", "store", "rank", "world_size"):

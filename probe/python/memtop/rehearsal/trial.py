@@ -7,15 +7,14 @@ those are in use from the first step on, which is not measured either.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 
 from ..link.program import Refused
 from ..safety.threads import called_by_pytorch
+from .imitated import told
 
-CHANGES = "MEMTOP_REHEARSAL_CHANGES"  # KEY=VALUE, separated by spaces
 FUSED, BUCKET_VIEW, ON = "fused", "bucket_view", "on"
 PATIENCE = 6  # steps until a setting must be available: some settings need a measured step first
 
@@ -24,7 +23,7 @@ class Trial:
     """Belongs to the training thread."""
 
     def __init__(self) -> None:
-        self._open = dict(text.split("=", 1) for text in os.environ.get(CHANGES, "").split())
+        self._open = dict(text.split("=", 1) for text in told()["changes"].split())
         self._asked = False
         self._steps = 0
         self._given: set[str] = set()  # arguments that an object has taken

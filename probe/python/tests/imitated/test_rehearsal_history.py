@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import subprocess
@@ -27,7 +28,16 @@ for step in range(int(sys.argv[2])):
 
 
 def test_its_history_is_of_the_last_steps_and_a_file_has_that_of_the_peak(tmp_path: Path) -> None:
-    environment = {"MEMTOP_REHEARSAL": str(tmp_path), "MEMTOP_REHEARSAL_STEPS": "-1"}
+    told = {
+        "folder": str(tmp_path),
+        "steps": -1,
+        "world": 0,
+        "changes": "",
+        "values": "zeros",
+        "set": None,
+        "again": False,
+    }
+    environment = {"MEMTOP_REHEARSAL": json.dumps(told)}
     rehearse(environment, 2)
     [short] = histories(tmp_path)
     for path in tmp_path.iterdir():

@@ -1,11 +1,12 @@
 """Ranks send each other Python objects: they come as they were sent, and from a rank that does not run as one's own."""
 
+import json
 import os
 
 import torch
 import torch.distributed as dist
 
-alone = "MEMTOP_REHEARSAL_WORLD" in os.environ
+alone = json.loads(os.environ["MEMTOP_REHEARSAL"])["world"] > 0
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
 rank, world = dist.get_rank(), dist.get_world_size()
