@@ -10,7 +10,8 @@ from memtop.rehearsal import elements, given_values
 
 
 def test_a_line_has_the_value_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(given_values.SET, "gpt.py:16=128\nmodels/gpt.py:17=2.5\na=b/odd:name.py:3=-1")
+    given = ["gpt.py:16=128", "models/gpt.py:17=2.5", "a=b/odd:name.py:3=-1"]
+    monkeypatch.setattr(given_values, "told", lambda: {"set": given})
     found = given_values.values()
     assert given_values.at(found, "/home/me/gpt.py", 16) == 128
     assert given_values.at(found, "gpt.py", 16) == 128
@@ -18,7 +19,7 @@ def test_a_line_has_the_value_that_was_given(monkeypatch: pytest.MonkeyPatch) ->
     assert given_values.at(found, "/home/me/gpt.py", 17) is None
     assert given_values.at(found, "/home/models/gpt.py", 17) == 2.5
     assert given_values.at(found, "/a=b/odd:name.py", 3) == -1
-    monkeypatch.delenv(given_values.SET)
+    given.clear()
     assert given_values.values() == {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from memtop.rehearsal.trial import CHANGES, Trial
+from memtop.rehearsal import trial as trials
 
 
 class Watch:
@@ -26,9 +26,9 @@ class Watch:
 def test_an_optimizer_is_fused_unless_it_has_chosen(
     monkeypatch: pytest.MonkeyPatch, chosen: dict[str, bool], fused: bool
 ) -> None:
-    monkeypatch.setenv(CHANGES, "fused=on")
+    monkeypatch.setattr(trials, "told", lambda: {"changes": "fused=on"})
     monkeypatch.setattr(sys.modules["torch.optim.optimizer"], "_global_optimizer_pre_hooks", OrderedDict())
-    trial, parameter = Trial(), torch.nn.Parameter(torch.ones(4))
+    trial, parameter = trials.Trial(), torch.nn.Parameter(torch.ones(4))
     optimizer = torch.optim.Adam([parameter], **chosen)
     parameter.sum().backward()
     optimizer.step()
@@ -41,8 +41,8 @@ def test_buckets_are_viewed(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, Any]] = []
     kind = torch.nn.parallel.DistributedDataParallel
     monkeypatch.setattr(kind, "__init__", lambda model, module, **named: made.append(named))
-    monkeypatch.setenv(CHANGES, "bucket_view=on")
-    trial = Trial()
+    monkeypatch.setattr(trials, "told", lambda: {"changes": "bucket_view=on"})
+    trial = trials.Trial()
     kind(torch.nn.Linear(1, 1), gradient_as_bucket_view=False)
     trial.stepped(Watch())
     assert made == [{"gradient_as_bucket_view": True}] and not trial.pending and not trial.refused
