@@ -112,12 +112,11 @@ func (p *perfetto) begin(phase, name string, ts int64) {
 	p.some = true
 	p.buf = append(p.buf, "\n{\"ph\":\""...)
 	p.buf = append(p.buf, phase...)
-	p.buf = append(p.buf, `","pid":`...)
-	p.buf = strconv.AppendInt(p.buf, int64(p.index.Device().ID), 10)
-	p.buf = append(p.buf, `,"ts":`...)
-	p.buf = strconv.AppendInt(p.buf, ts, 10)
+	p.buf = append(p.buf, '"')
+	p.number("pid", int64(p.index.Device().ID))
+	p.number("ts", ts)
 	p.buf = append(p.buf, `,"name":`...)
-	p.buf = append(p.buf, quoteJSON(name)...)
+	p.buf = append(p.buf, asValue(name)...)
 }
 
 func (p *perfetto) number(key string, n int64) {
@@ -135,19 +134,13 @@ func (p *perfetto) args(args map[string]any) {
 
 func (p *perfetto) text(s string) { _, _ = p.w.WriteString(s) }
 
-func (p *perfetto) value(v any) {
+func (p *perfetto) value(v any) { _, _ = p.w.Write(asValue(v)) }
+
+// asValue returns a name or arguments as JSON writes them.
+func asValue(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("export: " + err.Error()) // maps of numbers and strings always have a JSON form
-	}
-	_, _ = p.w.Write(text)
-}
-
-// quoteJSON returns s as JSON writes it.
-func quoteJSON(s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic("export: " + err.Error())
 	}
 	return text
 }

@@ -85,7 +85,7 @@ func (p *perfetto) categories() {
 	t := p.index.Timeline(analysis.ByCategory, 0, n, max(min(categoryRuns/p.devices, n), 1))
 	names := make([][]byte, len(t.Bands))
 	for b := range t.Bands {
-		names[b] = quoteJSON(t.Bands[b].Name)
+		names[b] = asValue(t.Bands[b].Name)
 	}
 	var last []int64
 	for _, column := range t.Columns {

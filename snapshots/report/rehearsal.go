@@ -125,7 +125,10 @@ type NotImitated struct {
 func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 	on.TopLinesAtPeak, on.HoldersAtPeak, on.Growth = make([]Holding, 0), make([]analysis.Held, 0), make([]Grows, 0)
 	on.Findings, on.Tried = make([]Finding, 0), make([]Remedy, 0)
-	for i := range of.devices() {
+	if of == nil {
+		of = new(Report)
+	}
+	for i := range of.Devices {
 		d := &of.Devices[i]
 		if d.Device != on.Device {
 			continue
@@ -185,13 +188,6 @@ func (r *Report) Peak() (most int64) {
 		most = max(most, r.Devices[i].PeakRequested)
 	}
 	return most
-}
-
-func (r *Report) devices() []Device {
-	if r == nil {
-		return nil
-	}
-	return r.Devices
 }
 
 // Finds reports whether the memory of a device has a finding of a kind.
