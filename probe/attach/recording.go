@@ -131,14 +131,14 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 		from.heard(frame)
 		events, snapshot := copier.Events()
 		if r.done.Events == 0 && events > 0 {
-			r.done.Steps = 0 // of the steps before it nothing was known
+			r.done.Steps, r.enough = 0, time.Time{} // of the steps before it nothing was known
 		}
 		r.done.Events += events
 		r.done.Snapshots = r.done.Snapshots || snapshot
 		if r.begun { // earlier steps are from before the recording
 			r.done.Steps += copier.Steps()
 		}
-		if r.o.Steps > 0 && r.done.Steps >= r.steps() && r.complete(frame, snapshot) {
+		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps && r.complete(frame, snapshot) {
 			r.done.Reason = "all requested steps are recorded"
 			return true, nil
 		}
@@ -153,35 +153,25 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 	}
 }
 
-// emptySteps is how many more steps are recorded while no event has come: a program that has just been asked may know
-// nothing of its memory yet.
-const emptySteps = 3
-
-// steps returns how many steps are enough, as far as is known.
-func (r *Recording) steps() int64 {
-	if r.done.Events == 0 && !r.done.Snapshots {
-		return r.o.Steps + emptySteps
-	}
-	return r.o.Steps
-}
-
-// snapshotWithin is how long after a step the snapshot with its events may come: a
-// program takes snapshots as often as it can afford.
-const snapshotWithin = 10 * time.Second
+// eventsWithin is how long after the last step its events may come: a program takes
+// snapshots as often as it can afford, and one that has just been asked may make many
+// steps before it knows anything of its memory.
+const eventsWithin = 10 * time.Second
 
 // complete reports whether the recording has the events of its last step. Events of
 // a program that sends them one by one come before the step. A snapshot comes after
 // it, and its parts and tags before the end of its batch. The caller has just copied
 // a frame, and says whether that is part of a snapshot.
 func (r *Recording) complete(frame wire.Type, snapshot bool) bool {
-	if !r.done.Snapshots {
-		return true
-	}
 	if r.enough.IsZero() {
 		r.enough = time.Now()
 	}
+	late := time.Since(r.enough) > eventsWithin
+	if !r.done.Snapshots {
+		return r.done.Events > 0 || late
+	}
 	r.sealed = r.sealed || snapshot
-	return frame == wire.CountersFrame && (r.sealed || time.Since(r.enough) > snapshotWithin)
+	return frame == wire.CountersFrame && (r.sealed || late)
 }
 
 // countingWriter counts the bytes written.
