@@ -153,10 +153,13 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 	}
 }
 
-// eventsWithin is how long after the last step its events may come: a program takes
-// snapshots as often as it can afford, and one that has just been asked may make many
-// steps before it knows anything of its memory.
-const eventsWithin = 10 * time.Second
+// How long after the last step its events may come. A program takes snapshots as often
+// as it can afford; one that has just been asked may make many steps before it says
+// anything of its memory.
+const (
+	snapshotWithin = 10 * time.Second
+	firstWithin    = 2 * time.Second
+)
 
 // complete reports whether the recording has the events of its last step. Events of
 // a program that sends them one by one come before the step. A snapshot comes after
@@ -166,12 +169,11 @@ func (r *Recording) complete(frame wire.Type, snapshot bool) bool {
 	if r.enough.IsZero() {
 		r.enough = time.Now()
 	}
-	late := time.Since(r.enough) > eventsWithin
 	if !r.done.Snapshots {
-		return r.done.Events > 0 || late
+		return r.done.Events > 0 || time.Since(r.enough) > firstWithin
 	}
 	r.sealed = r.sealed || snapshot
-	return frame == wire.CountersFrame && (r.sealed || late)
+	return frame == wire.CountersFrame && (r.sealed || time.Since(r.enough) > snapshotWithin)
 }
 
 // countingWriter counts the bytes written.
