@@ -91,15 +91,23 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 	if os.Getenv(inductorCache) == "" { // what Inductor has compiled before takes other memory than what it compiles
 		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "inductor"))
 	}
-	told := python.Told{Folder: s.folder, World: r.World, Steps: int(r.Steps), Changes: t.changes, Values: r.Values.name(), Set: r.Values.Set, Again: t.again}
-	if t.ones {
-		told.Values = ones
-	}
 	return append(sensor.Environment(environ, s.host),
 		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),
 		imitation.ReportVariable+"="+s.folder,
-		told.Variable(),
+		s.told(t, r).Variable(),
 	)
+}
+
+// told returns what the command is told.
+func (s *stage) told(t *trial, r *Rehearsal) *python.Told {
+	values := r.Values.name()
+	if t.ones {
+		values = ones
+	}
+	return &python.Told{
+		Folder: s.folder, World: r.World, Steps: int(r.Steps), Changes: t.changes,
+		Values: values, Set: r.Values.Set, Again: t.again,
+	}
 }
 
 // keep copies the snapshots to the user's path. For a job of one rank that is the

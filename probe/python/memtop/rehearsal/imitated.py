@@ -7,6 +7,7 @@ of the package: sitecustomize runs it alone.
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import re
@@ -26,6 +27,7 @@ def rehearsed() -> bool:
     return VARIABLE in os.environ
 
 
+@functools.cache  # it is asked at each step
 def told() -> dict[str, Any]:
     """Return what `memtop rehearse` tells this program, see Go's python.Told. There must be a rehearsal."""
     found: dict[str, Any] = json.loads(os.environ[VARIABLE])
