@@ -37,9 +37,10 @@ var picture = map[string][]string{
 	"snapshots/analysis/card":      {"snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/traits":    {"snapshots/analysis/lines", "snapshots/trace"},
+	"snapshots/analysis/savings":   {"snapshots/analysis/lines", "snapshots/analysis/traits", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
-	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
+	"snapshots/analysis/category":  {"snapshots/analysis/traits", "snapshots/trace"},
 	"snapshots/analysis": {
 		"snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",

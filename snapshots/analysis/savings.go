@@ -112,7 +112,7 @@ func (x *Index) words() *savings.Words {
 		if w == nil {
 			w = new(savings.Words)
 		}
-		w.Read(x.tables)
+		w.Read(x.tables, x.verdicts().Traits())
 		return w
 	})
 }

@@ -3,6 +3,7 @@ package category
 import (
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -14,8 +15,8 @@ type Judge struct {
 	life   *trace.Lifetimes
 	ended  []trace.Held // all from before the trace that an event ended, and maybe others
 
-	traits []trait // by frame
-	stacks []stack // by stack
+	traits []traits.Set // by frame
+	stacks []stack      // by stack
 	notes  []trace.Category
 	noted  []bool // by note: it has an exact category
 	// anyNoted says that some note has one, and steps that the writer saw an optimizer's step.
@@ -168,6 +169,9 @@ func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Ru
 
 // Frame returns the frame that decides the category of a stack, 0 if none does.
 func (j *Judge) Frame(id trace.StackID) trace.FrameID { return j.stacks[id].frame }
+
+// Traits returns what each frame does, by its name.
+func (j *Judge) Traits() []traits.Set { return j.traits }
 
 // Call returns the number of the call of the model that an event is in, or of what lies between two.
 func (j *Judge) Call(event int) int {

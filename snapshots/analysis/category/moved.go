@@ -1,6 +1,9 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"github.com/memtop/memtop/snapshots/analysis/traits"
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // moved has what modules moved, by the frame that moved it: how many bytes of each
 // size. A module moves each weight, then the gradient of it, then its buffers, each
@@ -19,7 +22,7 @@ func (m moved) add(frame trace.FrameID, size int64) {
 func (j *Judge) findMoved(held []trace.Held) {
 	lines := make(map[trace.FrameID]bool)
 	for k := range j.stacks {
-		if s := &j.stacks[k]; s.maker == moveMaker && j.traits[s.frame]&applies != 0 {
+		if s := &j.stacks[k]; s.maker == moveMaker && j.traits[s.frame]&traits.Applies != 0 {
 			lines[s.frame] = true
 		}
 	}

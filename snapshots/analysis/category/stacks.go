@@ -3,7 +3,7 @@ package category
 import (
 	"slices"
 
-	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -77,37 +77,30 @@ type stack struct {
 
 // decides lists the strong traits in the order of their strength on one frame.
 var decides = [...]struct {
-	trait trait
+	trait traits.Set
 	maker maker
 	freer freer
 }{
-	{workspaces, workspaceMaker, otherFreer},
-	{zeroes, unknownMaker, zeroFreer},
-	{accumulates, gradientMaker, engineFreer},
-	{gradBuffers, bufferMaker, otherFreer},
-	{flats, flatMaker, otherFreer},
-	{gathers, gatherMaker, forwardFreer},
-	{caches, cacheMaker, forwardFreer},
-	{begins, stateMaker, stepFreer},
-	{updates, stepMaker, stepFreer},
-	{backs, backwardMaker, engineFreer},
-	{loads, inputMaker, otherFreer},
-	{compiles, forwardMaker, forwardFreer},
-	{calls, forwardMaker, forwardFreer},
-	{moves, moveMaker, otherFreer},
-	{builds, buildMaker, otherFreer},
+	{traits.Workspace, workspaceMaker, otherFreer},
+	{traits.Zeroes, unknownMaker, zeroFreer},
+	{traits.Accumulates, gradientMaker, engineFreer},
+	{traits.GradientBuffers, bufferMaker, otherFreer},
+	{traits.Flats, flatMaker, otherFreer},
+	{traits.Gathers, gatherMaker, forwardFreer},
+	{traits.Caches, cacheMaker, forwardFreer},
+	{traits.BeginsState, stateMaker, stepFreer},
+	{traits.Updates, stepMaker, stepFreer},
+	{traits.Backward, backwardMaker, engineFreer},
+	{traits.Loads, inputMaker, otherFreer},
+	{traits.Compiled, forwardMaker, forwardFreer},
+	{traits.Calls, forwardMaker, forwardFreer},
+	{traits.Moves, moveMaker, otherFreer},
+	{traits.Builds, buildMaker, otherFreer},
 }
 
 // readStacks judges the frames and stacks that are new.
 func (j *Judge) readStacks(t *trace.Tables) {
-	for id := len(j.traits); id < len(t.Frames); id++ {
-		var of trait
-		if id > 0 {
-			f := &t.Frames[id]
-			of = traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
-		}
-		j.traits = append(j.traits, of)
-	}
+	j.traits = traits.Read(j.traits, t)
 	for id := len(j.stacks); id < t.StackCount(); id++ {
 		s := j.readStack(t.Stack(trace.StackID(id)))
 		j.moves = j.moves || s.maker == moveMaker
@@ -135,29 +128,29 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	if len(frames) == 0 {
 		return stack{maker: noMaker}
 	}
-	s, all, every, decided := stack{freer: otherFreer}, trait(0), ^trait(0), false
+	s, all, every, decided := stack{freer: otherFreer}, traits.Set(0), ^traits.Set(0), false
 	for i, frame := range frames {
 		t := j.traits[frame]
-		if t&closes != 0 {
+		if t&traits.Closure != 0 {
 			break // what is around it is the optimizer, which only waits
 		}
-		if t&nodes != 0 && j.firstPython(frames[i+1:]) < 0 {
-			t |= backs // the engine called it: forward has a caller in the program
+		if t&traits.Node != 0 && j.firstPython(frames[i+1:]) < 0 {
+			t |= traits.Backward // the engine called it: forward has a caller in the program
 		}
-		s.noGrad = s.noGrad || t&noGrads != 0 && all&grads == 0
+		s.noGrad = s.noGrad || t&traits.NoGrad != 0 && all&traits.Grad == 0
 		all |= t
 		every &= t
-		s.cast = s.cast || t&casts != 0
-		if t&(calls|compiles) != 0 {
+		s.cast = s.cast || t&traits.Casts != 0
+		if t&(traits.Calls|traits.Compiled) != 0 {
 			s.root = j.callerOf(frames, i)
 		}
-		if t&(calls|modules|library|recomputes) == calls {
+		if t&(traits.Calls|traits.Modules|traits.PyTorch|traits.Checkpoints) == traits.Calls {
 			s.part = frame
 		}
-		if t&applies != 0 && s.maker == moveMaker && j.traits[s.frame]&applies == 0 {
+		if t&traits.Applies != 0 && s.maker == moveMaker && j.traits[s.frame]&traits.Applies == 0 {
 			s.frame = frame
 		}
-		if t&strong != 0 && !decided {
+		if t&traits.Strong != 0 && !decided {
 			decided = true
 			s.decide(t, frame)
 		}
@@ -165,29 +158,29 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	if at := j.firstPython(frames); at >= 0 {
 		s.line = frames[at]
 	}
-	s.native = all&native != 0
-	if all&recomputes != 0 {
+	s.native = all&traits.Native != 0
+	if all&traits.Checkpoints != 0 {
 		s.part = 0 // backward runs it again, and frees what it needs
 	}
 	switch {
-	case !decided && every&library != 0 && all&native == 0:
+	case !decided && every&traits.PyTorch != 0 && all&traits.Native == 0:
 		s.maker, s.freer = backwardMaker, engineFreer // its thread has no frame of the program
 	case !decided:
-		s.maker = weak(all, every&native == 0)
+		s.maker = weak(all, every&traits.Native == 0)
 		if s.root = s.line; s.line == 0 {
 			s.root = frames[len(frames)-1]
 		}
-	case s.maker == forwardMaker && j.traits[s.frame]&compiles != 0 && all&backs != 0:
+	case s.maker == forwardMaker && j.traits[s.frame]&traits.Compiled != 0 && all&traits.Backward != 0:
 		s.maker, s.freer = backwardMaker, engineFreer
-	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && all&modules != 0 && j.inEngine(frames):
+	case s.maker == forwardMaker && all&(traits.Backward|traits.Checkpoints) == traits.Backward|traits.Checkpoints, s.maker == forwardMaker && all&traits.Modules != 0 && j.inEngine(frames):
 		s.maker, s.freer = recomputeMaker, engineFreer
-	case s.maker == forwardMaker && all&(backs|modules) == backs:
+	case s.maker == forwardMaker && all&(traits.Backward|traits.Modules) == traits.Backward:
 		s.maker, s.freer = backwardMaker, engineFreer // of a function that backward applies
 	}
 	return s
 }
 
-func (s *stack) decide(t trait, frame trace.FrameID) {
+func (s *stack) decide(t traits.Set, frame trace.FrameID) {
 	for _, d := range decides {
 		if t&d.trait != 0 {
 			s.maker, s.freer, s.frame = d.maker, d.freer, frame
@@ -199,19 +192,21 @@ func (s *stack) decide(t trait, frame trace.FrameID) {
 // inEngine reports whether a forward pass runs under the engine, which calls
 // no program but to compute something again.
 func (j *Judge) inEngine(frames []trace.FrameID) bool {
-	return slices.ContainsFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&(backs|native) == backs|native })
+	return slices.ContainsFunc(frames, func(f trace.FrameID) bool {
+		return j.traits[f]&(traits.Backward|traits.Native) == traits.Backward|traits.Native
+	})
 }
 
 // weak judges a stack of which no frame decides.
-func weak(all trait, python bool) maker {
+func weak(all traits.Set, python bool) maker {
 	switch {
-	case all&foreach != 0 && !python:
+	case all&traits.Foreach != 0 && !python:
 		return stepMaker
-	case all&constructs != 0:
+	case all&traits.Constructs != 0:
 		return constructorMaker
-	case all&computes != 0:
+	case all&traits.Computes != 0:
 		return operationMaker
-	case all&copies != 0:
+	case all&traits.Copies != 0:
 		return scriptMaker
 	default:
 		return unknownMaker
@@ -227,5 +222,5 @@ func (j *Judge) callerOf(frames []trace.FrameID, i int) trace.FrameID {
 }
 
 func (j *Judge) firstPython(frames []trace.FrameID) int {
-	return slices.IndexFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&native == 0 })
+	return slices.IndexFunc(frames, func(f trace.FrameID) bool { return j.traits[f]&traits.Native == 0 })
 }

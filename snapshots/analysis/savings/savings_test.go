@@ -10,6 +10,7 @@ import (
 	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/analysis/savings"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -106,7 +107,7 @@ func used(parts []part) string {
 // saved is what was found, in MiB: what it is about and what it saves.
 func saved(s *savings.Scene) map[string][2]int64 {
 	s.Words = new(savings.Words)
-	s.Words.Read(s.Tables)
+	s.Words.Read(s.Tables, traits.Read(nil, s.Tables))
 	got := make(map[string][2]int64)
 	for _, a := range s.Find() {
 		if a.Kind.Name == "save_on_cpu" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -65,11 +66,11 @@ func (s *Scene) Find() []Saving {
 }
 
 // of returns the traits of all frames on a part's stack.
-func (s *Scene) of(p *Part) trait { return s.Words.notes[p.Note] | s.Words.stacks[p.Stack] }
+func (s *Scene) of(p *Part) traits.Set { return s.Words.notes[p.Note] | s.Words.stacks[p.Stack] }
 
 // trains reports whether the program has a backward pass.
 func (s *Scene) trains() bool {
-	if s.Words.all&backward != 0 {
+	if s.Words.all&traits.Backward != 0 {
 		return true
 	}
 	return slices.ContainsFunc(s.Parts, func(p Part) bool {

@@ -3,12 +3,13 @@ package savings
 import (
 	"fmt"
 
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func findCache(s *Scene) (Saving, bool) {
-	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server == 0 }
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&traits.Server == 0 }
 	t := s.sum(cache)
 	if !s.Much(t.bytes, 15) {
 		return Saving{}, false
@@ -21,7 +22,7 @@ func findCache(s *Scene) (Saving, bool) {
 }
 
 func findServerCache(s *Scene) (Saving, bool) {
-	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&server != 0 }
+	cache := func(p *Part) bool { return p.Category == trace.KVCache && s.of(p)&traits.Server != 0 }
 	t := s.sum(cache)
 	if !s.Much(t.bytes, 15) {
 		return Saving{}, false

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
 func findNoGrad(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Unused && s.of(p)&autocast == 0 }
+	kept := func(p *Part) bool { return p.Unused && s.of(p)&traits.Autocast == 0 }
 	t, l := s.sum(kept), s.layers(kept)
 	if !s.Much(t.bytes, 30) {
 		return Saving{}, false
@@ -32,12 +33,12 @@ func findNoGrad(s *Scene) (Saving, bool) {
 
 func findAttention(s *Scene) (Saving, bool) {
 	attends := func(p *Part) bool {
-		return p.Stack >= 0 && s.Words.attends(p.Stack) || s.of(p)&(attention|loss) == attention
+		return p.Stack >= 0 && s.Words.attends(p.Stack) || s.of(p)&(traits.Attention|traits.Loss) == traits.Attention
 	}
 	// The row sums of a softmax are small beside its scores.
 	largest := int64(0)
 	for i := range s.Parts {
-		if p := &s.Parts[i]; attends(p) && s.of(p)&softmax != 0 {
+		if p := &s.Parts[i]; attends(p) && s.of(p)&traits.Softmax != 0 {
 			largest = max(largest, p.Size)
 		}
 	}
@@ -70,7 +71,7 @@ func findLogits(s *Scene) (Saving, bool) {
 	bySize := make(map[int64]*group)
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		if s.of(p)&(loss|attention) != loss {
+		if s.of(p)&(traits.Loss|traits.Attention) != traits.Loss {
 			continue
 		}
 		g := bySize[p.Size]
@@ -93,7 +94,7 @@ func findLogits(s *Scene) (Saving, bool) {
 	// is there. A copy in half precision has half. Where other activations have that size
 	// too, it does not tell.
 	sized := func(p *Part) bool { return p.Size == best.size || 2*p.Size == best.size }
-	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(loss|attention) == loss })
+	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(traits.Loss|traits.Attention) == traits.Loss })
 	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
 	blocks := func(p *Part) bool {
 		return values(p) || p.Size == best.size && p.Category == trace.Activation && others.count < 2
@@ -140,7 +141,7 @@ func findStale(s *Scene) (Saving, bool) {
 }
 
 func findStaleGradients(s *Scene) (Saving, bool) {
-	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&reducer == 0 }
+	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer == 0 }
 	var bytes int64
 	t := s.sum(func(p *Part) bool {
 		if !gradients(p) || p.Old == 0 {
@@ -164,8 +165,10 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 // findBuckets looks for the buckets in which DistributedDataParallel sums gradients, where they
 // stand beside the gradients themselves.
 func findBuckets(s *Scene) (Saving, bool) {
-	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&reducer != 0 })
-	copied := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&(reducer|flat) == 0 }
+	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer != 0 })
+	copied := func(p *Part) bool {
+		return p.Category == trace.Gradient && s.of(p)&(traits.Reducer|traits.GradientBuffers|traits.Flats) == 0
+	}
 	t := s.sum(copied)
 	if t.bytes = min(t.bytes, buckets.bytes); !s.Much(t.bytes, 5) {
 		return Saving{}, false
@@ -190,20 +193,20 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
 		switch p := &s.Parts[i]; {
-		case s.of(p)&autocast != 0:
+		case s.of(p)&traits.Autocast != 0:
 			casts[p.Size] += int64(p.Count)
 		case p.Category == trace.Parameter:
 			weights[p.Size/2] += int64(p.Count)
 		}
 	}
 	copied := func(p *Part) int64 {
-		if s.of(p)&autocast == 0 || casts[p.Size] == 0 {
+		if s.of(p)&traits.Autocast == 0 || casts[p.Size] == 0 {
 			return 0
 		}
 		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
 	}
 	relief := Relief{Of: func(p *Part) int64 {
-		if p.Category == trace.Parameter && s.of(p)&autocast == 0 {
+		if p.Category == trace.Parameter && s.of(p)&traits.Autocast == 0 {
 			return p.Size / 2
 		}
 		return copied(p)
@@ -221,15 +224,16 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 }
 
 func findOptimizer(s *Scene) (Saving, bool) {
-	state := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
+	stays := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
 	// What an optimizer's step makes are the moments. Weights in float32 that are made
 	// before it are not stored in 8 bits.
-	moments := func(p *Part) bool { return state(p) && s.of(p)&stepping != 0 }
+	moments := func(p *Part) bool { return stays(p) && s.of(p)&(traits.BeginsState|traits.Updates) != 0 }
+	state := stays
 	if s.sum(moments).bytes > 0 {
-		state = s.alike(moments)
+		state = moments
 	}
 	t := s.sum(state)
-	if s.Words.all&eightBit != 0 || !s.Much(t.bytes, 15) {
+	if s.Words.all&traits.EightBit != 0 || !s.Much(t.bytes, 15) {
 		return Saving{}, false
 	}
 	return Saving{
@@ -242,13 +246,15 @@ func findOptimizer(s *Scene) (Saving, bool) {
 // findForeach looks for what an optimizer's step makes of all weights at once, which PyTorch's own optimizers
 // do where they are not told otherwise.
 func findForeach(s *Scene) (Saving, bool) {
-	passing := func(p *Part) bool { return p.Category == trace.Optimizer && p.Passing && s.of(p)&foreach != 0 }
+	passing := func(p *Part) bool {
+		return p.Category == trace.Optimizer && p.Passing && s.of(p)&traits.MultiTensor != 0
+	}
 	t := s.sum(passing)
 	if !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
 	remedy := "foreach=False makes them of one weight at a time"
-	if s.of(&Part{Stack: t.stack})&fusible != 0 {
+	if s.of(&Part{Stack: t.stack})&traits.Fusible != 0 {
 		remedy = "fused=True makes none"
 	}
 	return Saving{
@@ -259,8 +265,10 @@ func findForeach(s *Scene) (Saving, bool) {
 }
 
 func findCheckpointing(s *Scene) (Saving, bool) {
-	again := s.Words.all & checkpoint
-	l := s.layers(func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == again })
+	again := s.Words.all & traits.Checkpoints
+	l := s.layers(func(p *Part) bool {
+		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == again
+	})
 	t := s.sum(l.has)
 	if s.Checkpointing || s.Differentiates || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
 		return Saving{}, false
@@ -346,7 +354,9 @@ func counts(parts []*Part) []int {
 
 // findOffload looks for what autograd keeps for backward: it can wait in the host's memory.
 func findOffload(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Category == trace.Activation && !p.Unused && s.of(p)&checkpoint == 0 }
+	kept := func(p *Part) bool {
+		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == 0
+	}
 	t := s.sum(kept)
 	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
 		return Saving{}, false
@@ -369,7 +379,7 @@ func findPrecision(s *Scene) (Saving, bool) {
 		return false
 	}
 	t := s.sum(single)
-	if s.Autocast || s.Words.all&autocast != 0 || !s.trains() || !s.Much(t.bytes, 30) {
+	if s.Autocast || s.Words.all&traits.Autocast != 0 || !s.trains() || !s.Much(t.bytes, 30) {
 		return Saving{}, false
 	}
 	return Saving{

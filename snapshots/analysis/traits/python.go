@@ -1,91 +1,51 @@
-package category
+package traits
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 )
 
-// trait is what a frame says about the work of the frames that it calls. A frame
-// may have several traits.
-type trait uint32
-
-// The traits, in the order in which they are tried on one frame.
-const (
-	workspaces  trait = 1 << iota // a library's scratch
-	zeroes                        // gradients are dropped
-	accumulates                   // a gradient is taken up
-	gradBuffers                   // flat gradients are made
-	flats                         // flat buffers of parameters and of gradients
-	gathers                       // shards are put together
-	caches                        // keys and values are kept
-	begins                        // an optimizer's state is made
-	updates                       // the optimizer's step
-	backs                         // backward
-	loads                         // data
-	moves                         // a module is moved
-	builds                        // a module is built or loaded
-	compiles                      // generated code is called, forward's or backward's
-	calls                         // a module is called
-	// These traits decide only if none above does.
-	copies     // data goes to the device
-	computes   // an operation
-	foreach    // an operation on many tensors at once, as optimizers do
-	constructs // __init__ of anything
-	closes     // an optimizer calls the program again
-	nodes      // a function of the program is applied, forward or backward
-	applies    // a module applies a function to its parameters, gradients or buffers
-	noGrads    // a function runs without a graph
-	grads      // a function runs with one again
-	native     // C++
-	recomputes // forward is run again, for backward
-	modules    // a module is called, not a function that is named so
-	library    // PyTorch's own
-	casts      // autocast casts a weight, and keeps it until its context ends
-	strong     = copies - 1
-)
-
-// traitsOf reads a frame. File has slashes, whatever it was written with.
-func traitsOf(file, name string) trait {
-	if !lines.IsPython(file) {
-		return nativeTraits(name)
-	}
-	base := file[strings.LastIndexByte(file, '/')+1:]
-	var t trait
-	add := func(is bool, of trait) {
-		if is {
-			t |= of
-		}
-	}
-	add(lines.ContainsAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), workspaces)
-	add(lines.ContainsAny(name, "zero_grad"), zeroes)
-	add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), gradBuffers)
-	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
-	add(isGather(file, name), gathers)
-	add(isCache(base, name), caches)
+// ofPython judges a frame of Python.
+func ofPython(file, base, name string) Set {
+	var t Set
+	t.add(lines.ContainsAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), Workspace)
+	t.add(lines.ContainsAny(name, "zero_grad"), Zeroes)
+	t.add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), GradientBuffers)
+	t.add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), Flats)
+	t.add(isGather(file, name), Gathers)
+	t.add(isCache(base, name), Caches)
 	beginning := name == "__init__" || name == "init_group" || strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
-	add(isOptimizerFile(file, base) && beginning || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), begins)
-	add(isOptimizerFile(file, base) || name == "wrapper" && strings.HasSuffix(file, "torch/optim/optimizer.py"), updates) // PyTorch puts it around every step
-	add(name == "closure", closes)
-	add(strings.HasSuffix(file, "/torch/autograd/function.py") && strings.HasPrefix(name, "apply"), nodes)
-	add(isBackward(file, name), backs)
-	add(isLoading(file, name), loads)
-	add(strings.HasSuffix(file, "/nn/modules/module.py") && !isCall(file, name), moves)
-	add(isBuilding(file, base, name), builds)
-	add(name == "call" && strings.Contains(file, "torchinductor") || strings.HasPrefix(file, "<eval_with_key>"), compiles)
-	add(isCall(file, name), calls)
-	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
-	add(name == "__init__", constructs)
-	add(name == "_apply" && t&moves != 0, applies)
+	optimizer := isOptimizerFile(file, base)
+	t.add(optimizer && beginning || lines.ContainsAny(name, "_init_group", "init_optimizer_state"), BeginsState)
+	t.add(optimizer || name == "wrapper" && strings.HasSuffix(file, "torch/optim/optimizer.py"), Updates) // PyTorch puts it around every step
+	t.add(name == "closure", Closure)
+	t.add(strings.HasSuffix(file, "/torch/autograd/function.py") && strings.HasPrefix(name, "apply"), Node)
+	t.add(isBackward(file, name), Backward)
+	t.add(isLoading(file, name), Loads)
+	t.add(strings.HasSuffix(file, "/nn/modules/module.py") && !isCall(file, name), Moves)
+	t.add(isBuilding(file, base, name), Builds)
+	t.add(name == "call" && strings.Contains(file, "torchinductor") || strings.HasPrefix(file, "<eval_with_key>"), Compiled)
+	t.add(isCall(file, name), Calls)
+	t.add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), Computes)
+	t.add(name == "__init__", Constructs)
+	t.add(name == "_apply" && t&Moves != 0, Applies)
 	if strings.HasSuffix(file, "/torch/utils/_contextlib.py") { // its functions have the decorator's name since PyTorch 2.15
-		add(name == "enable_grad", grads)
-		add(name != "enable_grad", noGrads)
+		t.add(name == "enable_grad", Grad)
+		t.add(name != "enable_grad", NoGrad)
 	}
-	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
-	add(t&calls != 0 && name != "forward", modules)
-	add(strings.Contains(file, "/torch/"), library)
+	t.add(strings.HasSuffix(file, "/torch/utils/checkpoint.py") || lines.ContainsAny(name, "CheckpointFunction", "recompute_fn"), Checkpoints)
+	t.add(t&Calls != 0 && name != "forward", Modules)
+	t.add(strings.Contains(file, "/torch/"), PyTorch)
+	t.add(strings.Contains(file, "/torch/optim/") && strings.HasPrefix(name, "_multi_tensor_"), MultiTensor)
+	t.add(t&MultiTensor != 0 && slices.Contains(fused, name), Fusible)
+	t.add(name == "_ddp_init_helper" || name == "_pre_forward" && strings.HasSuffix(file, "torch/nn/parallel/distributed.py"), Reducer)
 	return t
 }
+
+// fused are the steps of PyTorch's optimizers that it has one kernel for.
+var fused = []string{"_multi_tensor_adam", "_multi_tensor_adamw", "_multi_tensor_sgd", "_multi_tensor_adagrad"}
 
 func isOptimizerFile(file, base string) bool {
 	switch base {
