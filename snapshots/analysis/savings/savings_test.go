@@ -56,6 +56,8 @@ stack temporary multi train
 stack buckets ddp train
 stack products bmm mixes train
 stack mixed probable mixes train
+frame wraps "??" 0 "at::autocast::WrapFunction_<(at::autocast::CastPolicy)0, (c10::DeviceType)1>::call(at::Tensor const&)"
+stack wrapped wraps linear train
 `
 
 // part is some blocks, and how many of them are old.
@@ -166,6 +168,9 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		},
 		"copies of weights that autocast made": {
 			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "copy", 0}}, map[string][2]int64{"weight_copies": {48, 48 + 48}},
+		},
+		"what an operation makes under autocast is no copy": {
+			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Activation, 4, 12, "wrapped", 0}}, map[string][2]int64{},
 		},
 		"copies of weights that are trained": {
 			[]part{{trace.Parameter, 4, 24, "state", 0}, {trace.Gradient, 1, 1, "state", 0}, {trace.Activation, 4, 12, "copy", 0}},

@@ -12,7 +12,7 @@ import (
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
 func findNoGrad(s *Scene) (Saving, bool) {
-	kept := func(p *Part) bool { return p.Unused && s.of(p)&traits.Autocast == 0 }
+	kept := func(p *Part) bool { return p.Unused && s.of(p)&traits.Casts == 0 }
 	t, l := s.sum(kept), s.layers(kept)
 	if !s.Much(t.bytes, 30) {
 		return Saving{}, false
@@ -193,20 +193,20 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
 		switch p := &s.Parts[i]; {
-		case s.of(p)&traits.Autocast != 0:
+		case s.of(p)&traits.Casts != 0:
 			casts[p.Size] += int64(p.Count)
 		case p.Category == trace.Parameter:
 			weights[p.Size/2] += int64(p.Count)
 		}
 	}
 	copied := func(p *Part) int64 {
-		if s.of(p)&traits.Autocast == 0 || casts[p.Size] == 0 {
+		if s.of(p)&traits.Casts == 0 || casts[p.Size] == 0 {
 			return 0
 		}
 		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
 	}
 	relief := Relief{Of: func(p *Part) int64 {
-		if p.Category == trace.Parameter && s.of(p)&traits.Autocast == 0 {
+		if p.Category == trace.Parameter && s.of(p)&traits.Casts == 0 {
 			return p.Size / 2
 		}
 		return copied(p)
