@@ -45,7 +45,7 @@ var picture = map[string][]string{
 		"snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
-	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/analysis/traits", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/growing":    {},
 	"snapshots/analysis/ranks":      {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/proposals":  {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},

@@ -3,6 +3,7 @@ package difference
 import (
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -19,7 +20,7 @@ type Difference struct {
 	Sides  [2]Side // before, after
 	Merged *Merged
 	blocks [2][]block
-	means  [2]means
+	traits [2]traits.Set
 }
 
 // block is one allocation that is held.
@@ -49,7 +50,7 @@ func Of(merged *Merged, before, after Side) *Difference {
 			}
 			d.blocks[side][i] = b
 		}
-		d.means[side] = d.meansOf(side)
+		d.traits[side] = d.traitsOf(side)
 	}
 	return d
 }

@@ -1,6 +1,9 @@
 package difference
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"github.com/memtop/memtop/snapshots/analysis/traits"
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // spot is one size at one place.
 type spot struct {
@@ -53,7 +56,7 @@ func (d *Difference) elsewhere(side int) map[spot]int {
 		from, to = p.steps[p.now].From, p.steps[p.now].To
 	}
 	count := make(map[spot]int)
-	checkpoints := d.means[side]&^d.means[1-side]&checkpoint != 0
+	checkpoints := d.traits[side]&^d.traits[1-side]&traits.Checkpoints != 0
 	events, life := s.Index.Device().Events, s.Index.Lifetimes()
 	for i := from; i < to; i++ {
 		e := events.At(i)
@@ -63,7 +66,7 @@ func (d *Difference) elsewhere(side int) map[spot]int {
 		stack := max(d.Merged.stacks[side][e.Stack], trace.EmptyStack)
 		count[spot{
 			place: d.Merged.placeOf(stack, d.Merged.notes[side][e.Note]), size: e.Size,
-			recomputed: checkpoints && d.Merged.means[stack]&checkpoint != 0,
+			recomputed: checkpoints && d.Merged.traits[stack]&traits.Checkpoints != 0,
 		}]++
 	}
 	return count

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -92,7 +93,7 @@ func (d *Difference) otherTypes() bool {
 			has[side][d.typeOf(&blocks[i])] = true
 		}
 	}
-	return (d.means[0]^d.means[1])&autocast != 0 || !maps.Equal(has[0], has[1])
+	return (d.traits[0]^d.traits[1])&traits.Autocast != 0 || !maps.Equal(has[0], has[1])
 }
 
 func (c *causes) takeScaled(p *pile, f Factor) {

@@ -2,6 +2,7 @@ package difference
 
 import (
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -15,7 +16,7 @@ type Merged struct {
 	tables [2]*trace.Tables
 	common *trace.Tables
 	lines  []trace.FrameID // that memory is from, by common stack
-	means  []means         // by common stack
+	traits []traits.Set    // by common stack
 }
 
 // Merge translates two tables, which may be the same.

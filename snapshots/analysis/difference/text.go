@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -39,19 +40,19 @@ func (d *Difference) Text(c *Cause) string {
 	case Scaled:
 		text = d.scaledText(c)
 	case Cast:
-		text = "Copies that autocast makes: " + change(c) + d.onlyIn(autocast, "; autocast runs")
+		text = "Copies that autocast makes: " + change(c) + d.onlyIn(traits.Autocast, "; autocast runs")
 	case Moved:
 		text = fmt.Sprintf("From another line, with the same sizes: %s, %s", quantity.Plural(c.Row.Count[0], "allocation"), quantity.Bytes(c.Row.Bytes[0]))
 	case Recomputed:
 		text = "Kept on one side, made again by checkpointing on the other: " + change(c)
 	case OtherMoment:
-		text = "Allocated on both sides, and held at only one of the two moments: " + change(c) + d.onlyIn(backward, "; a backward pass runs")
+		text = "Allocated on both sides, and held at only one of the two moments: " + change(c) + d.onlyIn(traits.Backward, "; a backward pass runs")
 	case Appeared:
 		text = "Only after, " + c.Category.String() + ": " + change(c)
 	default:
 		text = "Only before, " + c.Category.String() + ": " + change(c)
 		if c.Category == trace.Activation {
-			text += d.onlyIn(checkpoint, "; checkpointing runs")
+			text += d.onlyIn(traits.Checkpoints, "; checkpointing runs")
 		}
 	}
 	return text + from(c)
@@ -65,7 +66,7 @@ func (d *Difference) scaledText(c *Cause) string {
 		text = "Half as large: "
 	}
 	text += change(c)
-	switch amp := cmp.Or(d.typesText(c), d.onlyIn(autocast, "autocast runs")); {
+	switch amp := cmp.Or(d.typesText(c), d.onlyIn(traits.Autocast, "autocast runs")); {
 	case amp != "" && (f == ofTypes[0] || f == ofTypes[1]):
 		return text + "; " + amp
 	case c.Square:
@@ -93,8 +94,8 @@ func (d *Difference) typesText(c *Cause) string {
 }
 
 // onlyIn says that something runs on one side and not on the other, "" otherwise.
-func (d *Difference) onlyIn(what means, runs string) string {
-	switch before, after := d.means[0]&what, d.means[1]&what; {
+func (d *Difference) onlyIn(what traits.Set, runs string) string {
+	switch before, after := d.traits[0]&what, d.traits[1]&what; {
 	case after > before:
 		return runs + " after and not before"
 	case before > after:

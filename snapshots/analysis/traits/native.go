@@ -6,7 +6,7 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 )
 
-// ofNative judges a frame of C++, which is known by its function alone.
+// ofNative judges a frame of C++ or Go, which is known by its function alone.
 func ofNative(name string) Set {
 	t := Native
 	t.add(lines.ContainsAny(name, "CUDABlasHandle", "getNewWorkspace", "WorkspaceForHandle", "Workspace", "ncclMemAlloc", "_cudnn_init_dropout_state"), Workspace)
@@ -15,6 +15,7 @@ func ofNative(name string) Set {
 	t.add(strings.Contains(name, "autocast::cached_cast"), Casts)
 	t.add(strings.Contains(name, "c10d::Reducer"), GradientBuffers|Reducer)
 	t.add(lines.ContainsAny(name, "autograd::Engine", "CompiledFunctionBackward") || isNode(name), Backward)
+	t.add(strings.Contains(name, "autograd.(*checkpoint)."), Checkpoints) // our own engine's
 	t.add(strings.Contains(name, "torch::optim::"), Updates)
 	t.add(strings.Contains(name, "torch::data::"), Loads)
 	t.add(lines.ContainsAny(name, "torch::nn::Module::to", "nn::Cloneable", "torch::jit::load", "jit::Unpickler"), Moves)

@@ -38,7 +38,7 @@ const (
 	Applies     // a module applies a function to its parameters, gradients or buffers
 	NoGrad      // a function runs without a graph
 	Grad        // a function runs with one again
-	Native      // C++
+	Native      // C++ or Go
 	Checkpoints // forward is run again, for backward
 	Modules     // a module is called, not a function that is named so
 	PyTorch     // PyTorch's own Python
