@@ -89,28 +89,6 @@ func made(stack string, sizes ...int64) string {
 	return text.String()
 }
 
-// TestAWorkspaceForOneProduct is about files with stacks of Python only.
-func TestAWorkspaceForOneProduct(t *testing.T) {
-	const result, works = "alloc 0x1000 512 stack=forward\n", "alloc 0x100000 33554432 stack=forward\n"
-	const gone = "free_completed 0x100000 33554432 stack=forward\n"
-	tests := map[string]struct {
-		events string
-		want   trace.Category
-	}{
-		"right after its result":                 {result + works + gone, trace.Workspace},
-		"not where something was made meanwhile": {result + works + "alloc 0x2000 64 stack=forward\n" + gone, trace.Inference},
-		"not after a result of another place":    {"alloc 0x1000 512 stack=lost\n" + works + gone, trace.Inference},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			j, _ := judged(t, pythonNames, test.events+"alloc 0x9000 64 stack=empty\nfree_completed 0x9000 64 stack=empty\n")
-			if got, rule := j.Of(1, 0); got != test.want {
-				t.Errorf("got %s by %q, want %s", got, rule, test.want)
-			}
-		})
-	}
-}
-
 // TestEvidence has, for each kind of evidence, a trace that shows it and one in which it must not
 // be seen. It judges what one event makes.
 func TestEvidence(t *testing.T) {

@@ -75,9 +75,6 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	if p.isWorkspace(i, e, at) {
 		return workspaceSize
 	}
-	if p.isProductScratch(i, e) {
-		return workspacePasses
-	}
 	if rule := p.program(i, e, at); rule != NoRule {
 		return rule
 	}

@@ -34,7 +34,6 @@ const (
 	noted
 	libraryWorkspace
 	workspaceSize
-	workspacePasses
 	moduleMoved
 	moduleBuilt
 	weightsGathered
@@ -89,7 +88,6 @@ var table = [ruleCount]rule{
 	noted:            {trace.OtherCategory, Exact, "noted by the writer"}, // the note has the category
 	libraryWorkspace: {trace.Workspace, Stacked, "library workspace"},
 	workspaceSize:    {trace.Workspace, Counted, "the size of a library workspace, never freed"},
-	workspacePasses:  {trace.Workspace, Counted, "the size of a library workspace, there for one product"},
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},

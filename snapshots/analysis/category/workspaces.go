@@ -24,26 +24,6 @@ func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
 	return e.Size == blasWorkspace || p.beside(i, blasWorkspace)
 }
 
-// isProductScratch recognises a workspace that a library takes for one product and
-// gives back: the product's result comes right before it, from the same place, and
-// nothing is made while it is there. Where stacks have C++ they name it.
-func (p *panel) isProductScratch(i int, e *trace.Event) bool {
-	if p.native || e.Stack <= trace.EmptyStack && !p.silentEngine || !isWorkspaceSize(e.Size) {
-		return false
-	}
-	for k := i + 1; k < min(p.life.Closed(i), p.events.Len()); k++ {
-		if p.events.At(k).Kind == trace.Alloc {
-			return false
-		}
-	}
-	for k := i - 1; k >= max(0, i-8); k-- {
-		if before := p.events.At(k); before.Kind == trace.Alloc {
-			return before.Stack == e.Stack && p.life.Closed(k) > p.life.Closed(i)
-		}
-	}
-	return false
-}
-
 func isWorkspaceSize(bytes int64) bool {
 	return bytes == blasWorkspace || bytes == hopperWorkspace || bytes == smallWorkspace
 }
