@@ -23,9 +23,9 @@ type Page struct {
 	page.Body
 	asked   *ask.One[question, *analysis.Map]
 	listed  *ask.One[listQuestion, []*analysis.MapSegment]
-	shown   listQuestion  // what the table's rows answer
-	state   *analysis.Map // the map of the rows, nil before the first
-	room    analysis.Room // in it
+	shown   listQuestion            // what the table's rows answer
+	state   *analysis.Map           // the map of the rows, nil before the first
+	room    analysis.LargestRequest // in it
 	table   page.Table[*analysis.MapSegment, uint64]
 	largest int64                                  // size of a segment that is shown
 	named   *ask.One[nameQuestion, page.Names]     // the blocks of one segment
@@ -107,7 +107,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 // take shows a new list.
 func (p *Page) take(q listQuestion, rows []*analysis.MapSegment) {
 	if q.state != p.state {
-		p.room = analysis.RoomIn(p.Scene.Index, q.state)
+		p.room = analysis.LargestRequestIn(p.Scene.Index, q.state)
 	}
 	p.shown, p.state, p.largest = q, q.state, 1
 	for _, s := range rows {

@@ -213,7 +213,7 @@ func (p *Page) listState() string {
 
 // roomText says how large a request fits: now, and after the allocator gives back
 // all that it can.
-func roomText(r analysis.Room) string {
+func roomText(r analysis.LargestRequest) string {
 	text := "fits " + screen.Bytes(r.Cached)
 	switch {
 	case r.Largest == r.Cached:

@@ -43,14 +43,14 @@ type Scene struct {
 
 // Saving is memory that the program could save.
 type Saving struct {
-	Kind     *Kind
-	Bytes    int64         // that it is about
-	Saved    int64         // bytes that it would save at this moment; at another one less may be in the way
-	Relief   Relief        // what it takes away at every moment
-	Most     *Relief       // what it takes at most, nil if Relief is exact
-	Stack    trace.StackID // of the largest part of it
-	Evidence string        // a clause with the numbers
-	Remedy   string        // a clause
+	Kind      *Kind
+	Bytes     int64         // that it is about
+	Saved     int64         // bytes that it would save at this moment; at another one less may be in the way
+	Reduction Reduction     // what it takes away at every moment
+	Most      *Reduction    // what it takes at most, nil if Reduction is exact
+	Stack     trace.StackID // of the largest part of it
+	Evidence  string        // a clause with the numbers
+	Remedy    string        // a clause
 }
 
 // Find returns the savings that it finds, in the order of [Kinds].
@@ -58,7 +58,7 @@ func (s *Scene) Find() []Saving {
 	var found []Saving
 	for k := range Kinds {
 		if a, ok := Kinds[k].find(s); ok {
-			a.Kind, a.Saved = &Kinds[k], a.Relief.Gone(a.Relief.sum(s))
+			a.Kind, a.Saved = &Kinds[k], a.Reduction.Gone(a.Reduction.sum(s))
 			found = append(found, a)
 		}
 	}

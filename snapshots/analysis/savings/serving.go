@@ -15,7 +15,7 @@ func findCache(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: fraction(cache, 1, 2), Stack: t.stack,
+		Bytes: t.bytes, Reduction: fraction(cache, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, sized by the server's settings or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "a cache of 8 bits instead of 16 takes half",
 	}, true
@@ -28,7 +28,7 @@ func findServerCache(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: Relief{Of: func(*Part) int64 { return 0 }}, Stack: t.stack,
+		Bytes: t.bytes, Reduction: Reduction{Of: func(*Part) int64 { return 0 }}, Stack: t.stack,
 		Evidence: fmt.Sprintf("The server's cache of keys and values takes %s%s: it fills the share of the GPU that it is given", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "gpu_memory_utilization (vLLM) or mem_fraction_static (SGLang) sets that share; a cache of 8 bits holds more tokens in the same memory",
 	}, true
@@ -44,7 +44,7 @@ func findWorkspaces(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: Relief{Of: func(p *Part) int64 {
+		Bytes: t.bytes, Reduction: Reduction{Of: func(p *Part) int64 {
 			if large(p) {
 				return p.Size - smallWorkspace
 			}

@@ -18,9 +18,9 @@ func findNoGrad(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	least, most := all(kept), all(kept)
-	least.Extent, least.Layers, most.Extent = Held, l.has, Passed
+	least.Extent, least.Layers, most.Extent = AfterLayer, l.has, AfterNext
 	saving := Saving{
-		Bytes: t.bytes, Relief: least, Most: &most, Stack: t.stack,
+		Bytes: t.bytes, Reduction: least, Most: &most, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of intermediates, most%s, for a backward pass that does not follow", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "torch.no_grad() or torch.inference_mode() around the forward pass frees them",
 	}
@@ -57,7 +57,7 @@ func findAttention(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: all(scores), Stack: t.stack,
+		Bytes: t.bytes, Reduction: all(scores), Stack: t.stack,
 		Evidence: fmt.Sprintf("Attention stores all of its scores%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never stores all of them",
 	}, true
@@ -101,13 +101,13 @@ func findLogits(s *Scene) (Saving, bool) {
 	}
 	made := func(p *Part) bool { return sized(p) && p.Category == trace.BackwardTemporary }
 	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
-	relief := fraction(blocks, 7, 8)
-	relief.Beside = fraction(made, 7, 8).Of
+	reduction := fraction(blocks, 7, 8)
+	reduction.Beside = fraction(made, 7, 8).Of
 	if t.count < 2 || !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: relief, Stack: best.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: best.stack,
 		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
 		Remedy:   "computing it for an eighth of the tokens at a time, without keeping the logits, needs an eighth",
 	}, true
@@ -131,10 +131,10 @@ func findStale(s *Scene) (Saving, bool) {
 	if !s.Much(bytes, 2) {
 		return Saving{}, false
 	}
-	relief := all(func(p *Part) bool { return results(p) && again[p.Stack] })
-	relief.Extent = Late
+	reduction := all(func(p *Part) bool { return results(p) && again[p.Stack] })
+	reduction.Extent = AfterStep
 	return Saving{
-		Bytes: bytes, Relief: relief, Stack: t.stack,
+		Bytes: bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of results%s of the previous step are still alive while this step computes them again", quantity.Bytes(bytes), s.at(t.stack)),
 		Remedy:   "deleting the variable before the forward pass frees them",
 	}, true
@@ -153,10 +153,10 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 	if !s.Much(bytes, 5) {
 		return Saving{}, false
 	}
-	relief := all(gradients)
-	relief.Extent = Regrown
+	reduction := all(gradients)
+	reduction.Extent = UntilBackward
 	return Saving{
-		Bytes: bytes, Relief: relief, Stack: t.stack,
+		Bytes: bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive", quantity.Bytes(bytes)),
 		Remedy:   "unless you accumulate them, zero_grad() right after the step frees them",
 	}, true
@@ -173,14 +173,14 @@ func findBuckets(s *Scene) (Saving, bool) {
 	if t.bytes = min(t.bytes, buckets.bytes); !s.Much(t.bytes, 5) {
 		return Saving{}, false
 	}
-	relief := all(copied)
+	reduction := all(copied)
 	for i := range s.Parts {
 		if p := &s.Parts[i]; copied(p) {
-			relief.Keep = max(relief.Keep, p.Size) // a gradient is made before it is copied into its bucket
+			reduction.Keep = max(reduction.Keep, p.Size) // a gradient is made before it is copied into its bucket
 		}
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: relief, Stack: buckets.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: buckets.stack,
 		Evidence: fmt.Sprintf("DistributedDataParallel%s holds gradients twice: %s in its buckets, and as much beside them", s.at(buckets.stack), quantity.Bytes(buckets.bytes)),
 		Remedy:   "gradient_as_bucket_view=True makes .grad a view of the buckets",
 	}, true
@@ -205,19 +205,19 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 		}
 		return p.Size * min(weights[p.Size], casts[p.Size]) / casts[p.Size]
 	}
-	relief := Relief{Of: func(p *Part) int64 {
+	reduction := Reduction{Of: func(p *Part) int64 {
 		if p.Category == trace.Parameter && s.of(p)&traits.Casts == 0 {
 			return p.Size / 2
 		}
 		return copied(p)
 	}}
 	t := s.sum(func(p *Part) bool { return copied(p) > 0 })
-	t.bytes = (&Relief{Of: copied}).sum(s)
+	t.bytes = (&Reduction{Of: copied}).sum(s)
 	if s.trains() || !s.Much(t.bytes, 3) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "a model that is converted to bfloat16 needs no copies, and half for its weights",
 	}, true
@@ -237,7 +237,7 @@ func findOptimizer(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: fraction(state, 3, 4), Stack: t.stack,
+		Bytes: t.bytes, Reduction: fraction(state, 3, 4), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}, true
@@ -258,7 +258,7 @@ func findForeach(s *Scene) (Saving, bool) {
 		remedy = "fused=True makes none"
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: all(passing), Stack: t.stack,
+		Bytes: t.bytes, Reduction: all(passing), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's step%s makes %s of temporaries, of all weights at once", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   remedy,
 	}, true
@@ -277,17 +277,17 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 	if s.Much(replicas.bytes, 2) {
 		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
 	}
-	relief := all(l.has)
-	relief.Extent, relief.Early, relief.Many = Again, again != 0, l.many
+	reduction := all(l.has)
+	reduction.Extent, reduction.Early, reduction.Many = BetweenPasses, again != 0, l.many
 	if again != 0 {
 		return Saving{
-			Bytes: t.bytes, Relief: relief, Stack: t.stack,
+			Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 			Evidence: fmt.Sprintf("One checkpoint is around %d layers: in backward all that they keep is made again at once, %s, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
 			Remedy:   "a checkpoint for each layer needs that of one layer, and the inputs of the others",
 		}, true
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "checkpointing each layer keeps only its input, and runs its forward pass twice",
 	}, true
@@ -361,10 +361,10 @@ func findOffload(s *Scene) (Saving, bool) {
 	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
 		return Saving{}, false
 	}
-	relief := all(s.alike(kept))
-	relief.Extent = Stored
+	reduction := all(s.alike(kept))
+	reduction.Extent = BetweenUses
 	return Saving{
-		Bytes: t.bytes, Relief: relief, Stack: t.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other: a copy that the program makes itself leaves them there", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "with torch.autograd.graph.save_on_cpu() they wait in the host's memory",
 	}, true
@@ -383,7 +383,7 @@ func findPrecision(s *Scene) (Saving, bool) {
 		return Saving{}, false
 	}
 	return Saving{
-		Bytes: t.bytes, Relief: fraction(single, 1, 2), Stack: t.stack,
+		Bytes: t.bytes, Reduction: fraction(single, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of activations are float32, most%s", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "mixed precision keeps them in two bytes",
 	}, true

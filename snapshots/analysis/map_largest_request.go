@@ -2,9 +2,9 @@ package analysis
 
 import "github.com/memtop/memtop/snapshots/trace"
 
-// Room says how large a request the allocator could serve at some moment. All
+// LargestRequest says how large a request the allocator could serve at some moment. All
 // numbers are bytes.
-type Room struct {
+type LargestRequest struct {
 	Cached     int64 // the largest request that a cached block serves
 	Returnable int64 // free memory that could go back to the driver, because no live block keeps it
 	Pinned     int64 // the rest of the free memory
@@ -12,11 +12,11 @@ type Room struct {
 	Largest    int64 // the largest request that can be served, also by a new segment
 }
 
-// RoomIn returns the room in a map of an index. Before a request fails, the
+// LargestRequestIn returns it for a map of an index. Before a request fails, the
 // allocator gives back what it can and asks the driver for a new segment.
-func RoomIn(x *Index, m *Map) Room {
+func LargestRequestIn(x *Index, m *Map) LargestRequest {
 	geometry := trace.NewGeometry(x.trace.Settings)
-	r := Room{Cached: m.LargestFit(), Driver: driverFree(x, m.At)}
+	r := LargestRequest{Cached: m.LargestFit(), Driver: driverFree(x, m.At)}
 	for i := range m.Segments {
 		s := &m.Segments[i]
 		if x.tables.Pools[s.Pool] == (trace.Pool{}) { // private pools are kept

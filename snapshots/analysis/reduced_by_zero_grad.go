@@ -12,7 +12,7 @@ import (
 type additions map[int64][]int
 
 // note takes an allocation of a backward pass that its step frees.
-func (s additions) note(r *reliefs, a *trace.Allocation) {
+func (s additions) note(r *reductions, a *trace.Allocation) {
 	switch c := r.parts.all[r.parts.of(a)].Category; {
 	case c != trace.Gradient && c != trace.BackwardTemporary, a.Close >= r.parts.stepEnd(a.Open):
 	default:
@@ -20,10 +20,10 @@ func (s additions) note(r *reliefs, a *trace.Allocation) {
 	}
 }
 
-// regrow takes gradients away from the beginning of each later step until backward
+// dropGradients takes gradients away from the beginning of each later step until backward
 // makes them again, as far as that is known, or until the program itself frees them.
-func (r *reliefs) regrow(c *relief) {
-	if c.Extent != savings.Regrown || len(c.grown) == 0 {
+func (r *reductions) dropGradients(c *reduction) {
+	if c.Extent != savings.UntilBackward || len(c.remade) == 0 {
 		return
 	}
 	for _, ends := range r.added {
@@ -35,8 +35,8 @@ func (r *reliefs) regrow(c *relief) {
 			from = r.parts.ends[k-1]
 		}
 		used := make(map[int64]int)
-		for i := range c.grown {
-			a := &c.grown[i]
+		for i := range c.remade {
+			a := &c.remade[i]
 			if done := a.Close < to || k == len(r.parts.ends); done && k > 0 && a.Open < from && a.Close > from && from >= r.from {
 				r.cutBetween(c, from, min(a.Close, to, r.to), a.Size)
 				continue

@@ -22,7 +22,7 @@ func (f *finder) save() {
 	if f.index.History() { // else there is but this moment
 		for _, a := range found {
 			if a.Most != nil {
-				found = append(found, savings.Saving{Relief: *a.Most})
+				found = append(found, savings.Saving{Reduction: *a.Most})
 			}
 		}
 		f.index.drops(scene, found, from, to, 0)

@@ -56,7 +56,7 @@ func TestRoomEqualsTryingEveryRequest(t *testing.T) {
 		x := NewIndex(tr, &tr.Devices[0])
 		for at := -1; at <= x.End(); at += 1 + x.End()/12 {
 			m := x.SegmentsAt(at)
-			r := RoomIn(x, m)
+			r := LargestRequestIn(x, m)
 			returnable, largest := naiveRoom(x, m, max(r.Driver, 0), seed%2 == 1)
 			if r.Returnable != returnable || r.Largest != largest || r.Pinned != m.Free-returnable {
 				t.Errorf("seed %d after event %d: got %+v, want %d returnable, %d at most", seed, at, r, returnable, largest)
@@ -81,8 +81,8 @@ segment 0x10000000 20971520 stream=0 type="large"
 block 0x10000000 12582912 active_allocated requested=12582912
 block 0x10c00000 8388608 inactive
 `)
-	r := RoomIn(x, x.SegmentsAt(2))
-	if want := (Room{Cached: 8 << 20, Pinned: 8 << 20, Driver: 30<<20 + 4096, Largest: 30 << 20}); r != want {
+	r := LargestRequestIn(x, x.SegmentsAt(2))
+	if want := (LargestRequest{Cached: 8 << 20, Pinned: 8 << 20, Driver: 30<<20 + 4096, Largest: 30 << 20}); r != want {
 		t.Errorf("got %+v, want %+v", r, want)
 	}
 }

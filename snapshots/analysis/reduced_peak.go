@@ -16,38 +16,38 @@ import (
 // bucket. That bounds the new level, and only buckets whose bound is above the
 // highest level found so far are replayed.
 
-// relief is one change, and what it takes away in a range of events.
-type relief struct {
-	savings.Relief
+// reduction is one change, and what it takes away in a range of events.
+type reduction struct {
+	savings.Reduction
 	before []int64 // by bucket, bytes that are gone at its start
 	ending []int64 // of these, what ends in it
-	// turns are the events at which blocks go or come back that are not gone for as
+	// deltas are the events at which blocks go or come back that are not gone for as
 	// long as they live, in order.
-	turns  []turn
+	deltas []delta
 	until  int // the event that ends the last of the blocks that are taken, for what is made beside them
 	beside int // the event that ends the last of those
-	// grown is what backward makes again: gradients, or what layers keep.
-	grown  []trace.Allocation
-	passes []int // the first of grown of each forward pass
+	// remade is what backward makes again: gradients, or what layers keep.
+	remade []trace.Allocation
+	passes []int // the first of remade of each forward pass
 	begun  []int // the event with which the backward pass after each of these begins
 	last   int64 // bytes that the last event needs in addition
 	// most is by bucket no less than what is needed in it in addition.
 	most []int64
 }
 
-type turn struct {
+type delta struct {
 	event int
 	bytes int64 // that are gone from then on, negative for what comes back
 }
 
-// reliefs computes several changes in one walk over the events [from, to).
-type reliefs struct {
+// reductions computes several changes in one walk over the events [from, to).
+type reductions struct {
 	*Index
 	scene    *savings.Scene
 	parts    *parts
 	from, to int
 	first    int // bucket
-	changes  []relief
+	changes  []reduction
 	bytes    [][]int64 // by part, what each change takes of each of its blocks; nil for nothing
 	whole    bool      // what the changes take is gone for as long as it lives, so what comes and goes within a bucket is left to its replay
 	added    additions // nil if no change is about gradients
@@ -59,15 +59,15 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 	if len(found) == 0 || to <= from {
 		return
 	}
-	r := &reliefs{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
+	r := &reductions{Index: x, scene: scene, parts: newParts(x), from: from, to: to, first: from >> bucketShift, whole: true}
 	buckets := to>>bucketShift + 2 - r.first
 	for i := range found {
-		r.changes = append(r.changes, relief{Relief: found[i].Relief, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets), passes: []int{0}})
-		r.whole = r.whole && found[i].Relief.Beside == nil
-		switch found[i].Relief.Extent {
-		case savings.Late, savings.Again, savings.Held, savings.Passed, savings.Stored:
+		r.changes = append(r.changes, reduction{Reduction: found[i].Reduction, before: make([]int64, buckets), ending: make([]int64, buckets), most: make([]int64, buckets), passes: []int{0}})
+		r.whole = r.whole && found[i].Reduction.Beside == nil
+		switch found[i].Reduction.Extent {
+		case savings.AfterStep, savings.BetweenPasses, savings.AfterLayer, savings.AfterNext, savings.BetweenUses:
 			r.whole = false
-		case savings.Regrown:
+		case savings.UntilBackward:
 			r.whole, r.added = false, make(additions)
 		}
 	}
@@ -84,7 +84,7 @@ func (x *Index) drops(scene *savings.Scene, found []savings.Saving, from, to int
 }
 
 // walk takes from every allocation what the changes take.
-func (r *reliefs) walk() {
+func (r *reductions) walk() {
 	r.life.Alive(r.from-1, func(id trace.AllocationID) bool {
 		r.take(id, r.first<<bucketShift-1)
 		return true
@@ -96,11 +96,11 @@ func (r *reliefs) walk() {
 	}
 	for k := range r.changes {
 		c := &r.changes[k]
-		r.regrow(c)
-		r.again(c)
-		r.store(c)
-		r.ungraph(c)
-		slices.SortFunc(c.turns, func(a, b turn) int { return cmp.Compare(a.event, b.event) })
+		r.dropGradients(c)
+		r.recompute(c)
+		r.moveToHost(c)
+		r.dropGraph(c)
+		slices.SortFunc(c.deltas, func(a, b delta) int { return cmp.Compare(a.event, b.event) })
 		for b := 1; b < len(c.before); b++ {
 			c.before[b] += c.before[b-1]
 		}
@@ -109,7 +109,7 @@ func (r *reliefs) walk() {
 
 // take takes from an allocation, which counts from an event on, what the changes
 // take.
-func (r *reliefs) take(id trace.AllocationID, from int) {
+func (r *reductions) take(id trace.AllocationID, from int) {
 	a := r.life.Allocation(id)
 	a.Note = r.life.NoteAt(id, r.End(), a.Note)
 	to := min(a.Close, r.to)
@@ -135,26 +135,26 @@ func (r *reliefs) take(id trace.AllocationID, from int) {
 				c.beside = max(c.beside, to)
 				r.cutBetween(c, from, to, -bytes)
 			}
-		case c.Extent == savings.Whole:
+		case c.Extent == savings.WholeLife:
 			if c.until = max(c.until, a.Close); of == trace.BackwardTemporary {
 				c.beside = max(c.beside, to)
 			}
 			r.cut(c, from, to, bytes)
-		case c.Extent == savings.Late:
+		case c.Extent == savings.AfterStep:
 			if end := r.parts.stepEnd(a.Open); end >= 0 {
 				r.cutBetween(c, max(end, from), to, bytes)
 			}
-		case c.Extent == savings.Regrown:
-			c.grown = append(c.grown, a)
+		case c.Extent == savings.UntilBackward:
+			c.remade = append(c.remade, a)
 		case a.Open >= r.from:
-			c.grown = append(c.grown, a)
+			c.remade = append(c.remade, a)
 		}
 	}
 }
 
 // piece adds what backward makes once more beside what it makes of a loss, and keeps
 // longer: where the loss comes in pieces, that of a piece is added to that of the others.
-func (r *reliefs) piece(c *relief, a *trace.Allocation) {
+func (r *reductions) piece(c *reduction, a *trace.Allocation) {
 	if a.Open < c.beside && a.Close > c.beside {
 		r.add(c, a.Open, c.beside, a.Size)
 	}
@@ -162,7 +162,7 @@ func (r *reliefs) piece(c *relief, a *trace.Allocation) {
 
 // of returns what each change takes of an allocation of a part, nil if that is nothing. It is
 // negative where the change takes that only if the block was made beside another.
-func (r *reliefs) of(part int) []int64 {
+func (r *reductions) of(part int) []int64 {
 	if part < len(r.bytes) {
 		return r.bytes[part]
 	}
@@ -185,15 +185,15 @@ func (r *reliefs) of(part int) []int64 {
 }
 
 // cutBetween takes a block's bytes away for a part of its life.
-func (r *reliefs) cutBetween(c *relief, from, to int, bytes int64) {
+func (r *reductions) cutBetween(c *reduction, from, to int, bytes int64) {
 	if from < to {
-		c.turns = append(c.turns, turn{from, bytes}, turn{to, -bytes})
+		c.deltas = append(c.deltas, delta{from, bytes}, delta{to, -bytes})
 		r.cut(c, from, to, bytes)
 	}
 }
 
 // cut takes bytes away after the events [from, to).
-func (r *reliefs) cut(c *relief, from, to int, bytes int64) {
+func (r *reductions) cut(c *reduction, from, to int, bytes int64) {
 	first, last := from>>bucketShift+1-r.first, to>>bucketShift-r.first
 	if first > last {
 		return // it comes and goes within a bucket
@@ -204,7 +204,7 @@ func (r *reliefs) cut(c *relief, from, to int, bytes int64) {
 }
 
 // highest returns the highest level with a change.
-func (r *reliefs) highest(k int) int64 {
+func (r *reductions) highest(k int) int64 {
 	c := &r.changes[k]
 	best := int64(0)
 	if r.from == 0 {
@@ -230,14 +230,14 @@ func (r *reliefs) highest(k int) int64 {
 }
 
 // highestIn returns the highest level in a bucket with a change.
-func (r *reliefs) highestIn(k, bucket int) int64 {
+func (r *reductions) highestIn(k, bucket int) int64 {
 	c := &r.changes[k]
 	from, to := max(r.from, (r.first+bucket)<<bucketShift), min(r.to, (r.first+bucket+1)<<bucketShift)
 	gone, best := c.before[bucket], int64(0)
-	next, _ := slices.BinarySearchFunc(c.turns, from, func(t turn, event int) int { return cmp.Compare(t.event, event) })
+	next, _ := slices.BinarySearchFunc(c.deltas, from, func(t delta, event int) int { return cmp.Compare(t.event, event) })
 	r.scan(from, to, func(i int, level int64) {
-		for ; next < len(c.turns) && c.turns[next].event == i; next++ {
-			gone += c.turns[next].bytes
+		for ; next < len(c.deltas) && c.deltas[next].event == i; next++ {
+			gone += c.deltas[next].bytes
 		}
 		if leaves, joins := r.life.Change(i, r.events.At(i).Kind); leaves != joins {
 			gone += r.taken(k, joins) - r.taken(k, leaves)
@@ -251,8 +251,8 @@ func (r *reliefs) highestIn(k, bucket int) int64 {
 }
 
 // taken returns what a change takes of an allocation for as long as it lives.
-func (r *reliefs) taken(k int, id trace.AllocationID) int64 {
-	if id == trace.NoAllocation || r.changes[k].Extent != savings.Whole {
+func (r *reductions) taken(k int, id trace.AllocationID) int64 {
+	if id == trace.NoAllocation || r.changes[k].Extent != savings.WholeLife {
 		return 0
 	}
 	a := r.life.Allocation(id)

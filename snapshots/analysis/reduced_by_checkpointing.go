@@ -18,11 +18,11 @@ type layer struct {
 	done   int // the event at which it frees the last of them
 }
 
-// again takes away what layers keep from forward until backward, where each layer is
+// recompute takes away what layers keep from forward until backward, where each layer is
 // computed again right before backward needs it: then all of it is there again, and
 // beside it what the forward pass only needed for a while.
-func (r *reliefs) again(c *relief) {
-	if c.Extent != savings.Again {
+func (r *reductions) recompute(c *reduction) {
+	if c.Extent != savings.BetweenPasses {
 		return
 	}
 	ends := c.ends()
@@ -44,30 +44,30 @@ func (r *reliefs) again(c *relief) {
 	}
 }
 
-// ends returns the events that end what the relief is about, in order.
-func (c *relief) ends() []int {
-	ends := make([]int, len(c.grown))
-	for i := range c.grown {
-		ends[i] = c.grown[i].Close
+// ends returns the events that end what the reduction is about, in order.
+func (c *reduction) ends() []int {
+	ends := make([]int, len(c.remade))
+	for i := range c.remade {
+		ends[i] = c.remade[i].Close
 	}
 	slices.Sort(ends)
 	return ends
 }
 
-// store takes away what waits in the host's memory for backward: from when two more operations have their results
+// moveToHost takes away what waits in the host's memory for backward: from when two more operations have their results
 // until what backward needs before is gone.
-func (r *reliefs) store(c *relief) {
-	if c.Extent != savings.Stored {
+func (r *reductions) moveToHost(c *reduction) {
+	if c.Extent != savings.BetweenUses {
 		return
 	}
 	ends := c.ends()
 	for k, from := range c.passes {
-		to, begun := len(c.grown), r.to
+		to, begun := len(c.remade), r.to
 		if k+1 < len(c.passes) {
 			to, begun = c.passes[k+1], c.begun[k]
 		}
 		for i := from; i < to; i++ {
-			a := &c.grown[i]
+			a := &c.remade[i]
 			back := begun
 			if at, _ := slices.BinarySearch(ends, a.Close); at > 0 {
 				back = max(back, ends[at-1])
@@ -80,11 +80,11 @@ func (r *reliefs) store(c *relief) {
 }
 
 // add adds bytes after those of the events [from, to) that are in question.
-func (r *reliefs) add(c *relief, from, to int, bytes int64) {
+func (r *reductions) add(c *reduction, from, to int, bytes int64) {
 	if from, to = max(from, r.from), min(to, r.to); from >= to {
 		return
 	}
-	c.turns = append(c.turns, turn{from, -bytes}, turn{to, bytes})
+	c.deltas = append(c.deltas, delta{from, -bytes}, delta{to, bytes})
 	first, last := from>>bucketShift-r.first, to>>bucketShift-r.first
 	for b := first; b <= last; b++ {
 		c.most[b] += bytes
@@ -97,11 +97,11 @@ func (r *reliefs) add(c *relief, from, to int, bytes int64) {
 
 // layersOf yields the layers that a change is about, without what each gives to the
 // next: the last that it makes of more than a trifle.
-func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
+func (r *reductions) layersOf(c *reduction) func(yield func(layer) bool) {
 	last, each := r.lastOfLayer(c)
 	return func(yield func(layer) bool) {
 		for k, from := range c.passes {
-			to, begun := len(c.grown), r.to
+			to, begun := len(c.remade), r.to
 			if k+1 < len(c.passes) {
 				to = c.passes[k+1]
 			}
@@ -110,13 +110,13 @@ func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
 			}
 			made := 0
 			for i := from; i < to; i++ {
-				if c.grown[i].Stack != last || each > 1 && c.grown[i].Close <= begun {
+				if c.remade[i].Stack != last || each > 1 && c.remade[i].Close <= begun {
 					continue
 				}
 				if made++; made%each != 0 {
 					continue
 				}
-				l := r.layerOf(c.grown[from : i+1])
+				l := r.layerOf(c.remade[from : i+1])
 				l.begun = begun
 				if len(l.blocks) > 0 && !yield(l) {
 					return
@@ -130,11 +130,11 @@ func (r *reliefs) layersOf(c *relief) func(yield func(layer) bool) {
 // lastOfLayer returns the stack of what a layer makes last, and how many blocks a layer keeps of that stack: of what the
 // longest forward pass makes that a backward pass follows, the last. Without one, it is what a layer makes before the
 // next begins again.
-func (r *reliefs) lastOfLayer(c *relief) (last trace.StackID, each int) {
+func (r *reductions) lastOfLayer(c *reduction) (last trace.StackID, each int) {
 	var longest []trace.Allocation
 	begun := 0
 	for k := 1; k < len(c.passes); k++ {
-		if pass := c.grown[c.passes[k-1]:c.passes[k]]; len(pass) > len(longest) {
+		if pass := c.remade[c.passes[k-1]:c.passes[k]]; len(pass) > len(longest) {
 			longest, begun = pass, c.begun[k-1]
 		}
 	}
@@ -151,7 +151,7 @@ func (r *reliefs) lastOfLayer(c *relief) (last trace.StackID, each int) {
 		return last, 1
 	}
 	if !c.Early {
-		longest = c.grown
+		longest = c.remade
 	}
 	for i := 1; i < len(longest); i++ {
 		if longest[i].Stack == longest[0].Stack && (!c.Early || longest[i].Size == longest[0].Size) {
@@ -162,7 +162,7 @@ func (r *reliefs) lastOfLayer(c *relief) (last trace.StackID, each int) {
 }
 
 // layerOf returns a layer of what its forward pass makes.
-func (r *reliefs) layerOf(made []trace.Allocation) layer {
+func (r *reductions) layerOf(made []trace.Allocation) layer {
 	l := layer{end: r.nextMade(made[len(made)-1].Open), read: r.to}
 	var bytes int64
 	for k := range made {
@@ -183,9 +183,9 @@ func (r *reliefs) layerOf(made []trace.Allocation) layer {
 }
 
 // endPass notes that backward has begun, so that what comes is of another forward pass.
-func (c *relief) endPass(event int) {
-	if c.passes[len(c.passes)-1] < len(c.grown) {
-		c.passes, c.begun = append(c.passes, len(c.grown)), append(c.begun, event)
+func (c *reduction) endPass(event int) {
+	if c.passes[len(c.passes)-1] < len(c.remade) {
+		c.passes, c.begun = append(c.passes, len(c.remade)), append(c.begun, event)
 	}
 }
 
@@ -198,7 +198,7 @@ const trifle = 256
 // of this one's, the last moment at which it holds least. What it has made until then
 // and leaves, as gradients of weights, does not count. The ends of all layers' blocks are
 // in order.
-func (r *reliefs) recomputed(l *layer, ends []int) int {
+func (r *reductions) recomputed(l *layer, ends []int) int {
 	if l.read >= r.to {
 		return r.to
 	}
@@ -222,7 +222,7 @@ func (r *reliefs) recomputed(l *layer, ends []int) int {
 }
 
 // nextMade returns the next event that allocates.
-func (r *reliefs) nextMade(event int) int {
+func (r *reductions) nextMade(event int) int {
 	for event++; event < r.to && r.events.At(event).Kind != trace.Alloc; event++ {
 	}
 	return event

@@ -43,7 +43,7 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x := indexOf(t, comings(random, 20+random.IntN(1500)))
 		keep := int64(random.IntN(1 << 18))
-		relief := savings.Relief{Keep: keep, Of: func(p *savings.Part) int64 {
+		reduction := savings.Reduction{Keep: keep, Of: func(p *savings.Part) int64 {
 			if int(p.Stack)%3 == 0 {
 				return 0
 			}
@@ -54,15 +54,15 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 			from = random.IntN(to)
 			to = from + 1 + random.IntN(to-from)
 		}
-		found := []savings.Saving{{Relief: relief}}
+		found := []savings.Saving{{Reduction: reduction}}
 		x.drops(new(savings.Scene), found, from, to, 0)
 		got := found[0].Saved
 		var before, after int64
 		for at := from; at < to; at++ {
-			before, after = max(before, levelWithout(x, at, nil)), max(after, levelWithout(x, at, &relief))
+			before, after = max(before, levelWithout(x, at, nil)), max(after, levelWithout(x, at, &reduction))
 		}
 		if from == 0 {
-			before, after = max(before, levelWithout(x, -1, nil)), max(after, levelWithout(x, -1, &relief))
+			before, after = max(before, levelWithout(x, -1, nil)), max(after, levelWithout(x, -1, &reduction))
 		}
 		if want := before - after; got != want {
 			t.Errorf("seed %d, events [%d, %d): the peak of %d drops by %d, want %d", seed, from, to, before, got, want)
@@ -70,8 +70,8 @@ func TestADropIsThatOfATraceWithoutTheBlocks(t *testing.T) {
 	}
 }
 
-// levelWithout adds up what is alive after an event, less what a relief takes.
-func levelWithout(x *Index, at int, r *savings.Relief) int64 {
+// levelWithout adds up what is alive after an event, less what a reduction takes.
+func levelWithout(x *Index, at int, r *savings.Reduction) int64 {
 	var level, gone int64
 	for _, a := range x.alive(at) {
 		level += a.Size
