@@ -8,6 +8,10 @@
 // memory at every 64th event. It answers every question from the nearest of those
 // points, so the cost of a page does not depend on the length of the trace.
 //
+// Its files stand by question: findings (what is wrong), reduced (the peak without what
+// a change takes away), map (the allocator's memory at a moment), steps, failure and
+// shortage (out of memory), and what the index keeps: record, levels, series, lasting.
+//
 // The package draws nothing, opens nothing and starts no goroutines. Its
 // results are values that never change. Event −1 means "before the first
 // event"; sizes are bytes; levels are of requested bytes unless they say
