@@ -63,9 +63,13 @@ func (m *machine) event(f *fields) (value, error) {
 		return value{}, err
 	}
 	m.snapshot.entryKeys |= f.have
-	var e trace.Event
-	m.eventOf(f, &e)
-	return m.keep(&e)
+	e := m.log.Next()
+	m.eventOf(f, e)
+	m.kinds |= 1 << e.Kind
+	if e.Kind == trace.OOM {
+		m.used += oomBytes
+	}
+	return value{tag: tagEvent, id: uint32(m.log.Len() - 1)}, m.charge(0)
 }
 
 // admit counts the memory of the next entry.
@@ -79,15 +83,6 @@ func (m *machine) admit() error {
 		}
 	}
 	return nil
-}
-
-// keep adds an entry to the trace.
-func (m *machine) keep(e *trace.Event) (value, error) {
-	m.kinds |= 1 << e.Kind
-	if e.Kind == trace.OOM {
-		m.used += oomBytes
-	}
-	return value{tag: tagEvent, id: uint32(m.log.Append(*e))}, m.charge(0)
 }
 
 // eventOf turns the fields into an event.

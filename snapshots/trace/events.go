@@ -88,13 +88,19 @@ func (l *EventLog) grow() {
 
 // Append adds e at the end and returns its number.
 func (l *EventLog) Append(e Event) int {
+	*l.Next() = e
+	return l.n - 1
+}
+
+// Next adds an event of zeros at the end, and returns it to be filled in: of one that
+// was just made elsewhere, a copy waits for all of its fields.
+func (l *EventLog) Next() *Event {
 	at := l.n
 	if at>>chunkShift == len(l.chunks) {
 		l.grow()
 	}
-	l.chunks[at>>chunkShift][at&chunkMask] = e
 	l.n++
-	return at
+	return &l.chunks[at>>chunkShift][at&chunkMask]
 }
 
 // Len returns how many events have been appended.
