@@ -74,6 +74,9 @@ func (x *Index) named(scene *savings.Scene, at int) *savings.Scene {
 // unfinished reports whether what a graph keeps at an event is there to the end of the
 // recording, which may end before the backward pass.
 func (x *Index) unfinished(at int) bool {
+	if len(x.Steps()) > 1 {
+		return false
+	}
 	var kept, all int64
 	p := newParts(x)
 	for _, a := range x.alive(at) {
@@ -83,7 +86,7 @@ func (x *Index) unfinished(at int) bool {
 			}
 		}
 	}
-	return 2*kept > all && len(x.Steps()) < 2
+	return 2*kept > all
 }
 
 // sceneOf returns the live memory right after an event, for package savings. The

@@ -79,8 +79,9 @@ func (x *Index) advance(t *trace.Trace, device *trace.Device, replayed func()) {
 	x.uncached = trace.NewGeometry(t.Settings).Uncached
 	var counted sync.WaitGroup
 	counted.Go(x.countEvents) // it reads nothing of life
-	x.life.Advance(device.Events)
+	x.life.Replay(device.Events)
 	replayed()
+	x.life.Mark()
 	var held []trace.Held
 	counted.Go(func() { held = x.life.Unmentioned(&device.Final) })
 	x.readEvents()

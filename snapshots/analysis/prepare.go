@@ -12,7 +12,9 @@ import (
 // same.
 func Prepared(t *trace.Trace, device *trace.Device) *Index {
 	x := newIndex(device)
-	x.advance(t, device, func() { x.kept.judging = x.beginJudging() })
+	replayed := make(chan []trace.Held, 1)
+	x.kept.judging = beginJudging(t.Tables, device.Events, x.life, replayed)
+	x.advance(t, device, func() { replayed <- x.life.Held })
 	var work sync.WaitGroup
 	work.Go(func() { x.segmentHistory() })
 	x.peakFacts()
@@ -20,12 +22,12 @@ func Prepared(t *trace.Trace, device *trace.Device) *Index {
 	return x
 }
 
-// beginJudging begins to judge the allocations that the events made. It returns a
-// function that returns the judge, to be called when all other data is known.
-func (x *Index) beginJudging() func() *category.Judge {
+// beginJudging begins to judge the allocations that the events made, as far as it can
+// before the lifetimes are replayed. It returns a function that returns the judge, to
+// be called when all other data is known.
+func beginJudging(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, replayed <-chan []trace.Held) func() *category.Judge {
 	j, rest := category.NewJudge(), make(chan func(), 1)
-	tables, events, life, held := x.tables, x.events, x.life, x.life.Held
-	go func() { rest <- j.Begin(tables, events, life, held) }()
+	go func() { rest <- j.Begin(tables, events, life, func() []trace.Held { return <-replayed }) }()
 	return func() *category.Judge {
 		(<-rest)()
 		return j

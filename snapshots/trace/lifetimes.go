@@ -47,6 +47,7 @@ type Lifetimes struct {
 	peer   [][]int32 // per event: an alloc's end, a closing event's allocation
 	open   addressTable
 	marks  []mark
+	marked int // marks that are filled in
 	since  int // events since the last mark
 	// asked holds, by address, the free_requested events whose free_completed did
 	// not follow at once and has not come yet. pending holds, by allocation, the
@@ -64,9 +65,11 @@ type Lifetimes struct {
 
 // mark is a checkpoint: the allocations that were open before event at, the
 // oldest first. Code walks live allocations in this order because it then reads
-// memory forward.
+// memory forward. There is one when the events since the last are more than twice as
+// many as the live allocations, so that they never take more memory than the events.
 type mark struct {
 	at    int
+	count int // of alive, and of held ones
 	alive []AllocationID
 }
 
@@ -91,6 +94,13 @@ func (l *Lifetimes) Begin(base *State) {
 
 // Advance replays the events that are new since the last call.
 func (l *Lifetimes) Advance(events Events) {
+	l.Replay(events)
+	l.Mark()
+}
+
+// Replay and Mark are the two parts of Advance. After Replay it is known which event ends
+// each allocation. Mark changes no answer of that, so they may be read meanwhile.
+func (l *Lifetimes) Replay(events Events) {
 	from := l.events.Len()
 	l.events = events
 	for i, e := range events.Range(from, events.Len()) {
@@ -102,7 +112,10 @@ func (l *Lifetimes) step(i int32, e *Event) {
 	if i&chunkMask == 0 {
 		l.peer = append(l.peer, make([]int32, chunkSize))
 	}
-	l.mark(int(i))
+	if l.since++; l.since >= chunkSize && l.since >= 2*l.open.count {
+		l.since = 0
+		l.marks = append(l.marks, mark{at: int(i), count: l.open.count})
+	}
 	switch {
 	case e.Kind == Alloc:
 		l.openAt(i, e)
@@ -121,21 +134,16 @@ func (l *Lifetimes) step(i int32, e *Event) {
 	l.flushRequest()
 }
 
-// mark takes a checkpoint when the events since the last checkpoint are more than
-// twice as many as the live allocations, so that checkpoints never take more
-// memory than the events.
-func (l *Lifetimes) mark(i int) {
-	l.since++
-	if l.since < chunkSize || l.since < 2*l.open.count {
-		return
+// Mark fills in the checkpoints that Replay has chosen.
+func (l *Lifetimes) Mark() {
+	for ; l.marked < len(l.marks); l.marked++ {
+		m := &l.marks[l.marked]
+		m.alive = make([]AllocationID, 0, m.count)
+		l.aliveMade(m.at-1, func(id AllocationID) bool {
+			m.alive = append(m.alive, id)
+			return true
+		})
 	}
-	l.since = 0
-	open := make([]AllocationID, 0, l.open.count)
-	l.aliveMade(i-1, func(id AllocationID) bool {
-		open = append(open, id)
-		return true
-	})
-	l.marks = append(l.marks, mark{at: i, alive: open})
 }
 
 func (l *Lifetimes) openAt(i int32, e *Event) {
@@ -326,7 +334,7 @@ func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 
 // nearest returns the last checkpoint not after event at.
 func (l *Lifetimes) nearest(at int) *mark {
-	n := sort.Search(len(l.marks), func(k int) bool { return l.marks[k].at > at })
+	n := sort.Search(l.marked, func(k int) bool { return l.marks[k].at > at })
 	if n == 0 {
 		return nil
 	}

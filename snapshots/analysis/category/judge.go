@@ -2,6 +2,7 @@ package category
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -42,6 +43,7 @@ type Judge struct {
 	// thread; echoed, that a free has the stack of the allocation that it ends.
 	silentEngine, echoed bool
 	generation           int
+	differentiates       atomic.Bool
 }
 
 // again is by which part a trace has to grow before all of it is judged again;
@@ -61,15 +63,15 @@ func NewJudge() *Judge {
 // To bound the cost it does so only when the trace has grown by a fraction. In
 // between, it judges new allocations by their stacks alone.
 func (j *Judge) Advance(tables *trace.Tables, events trace.Events, life *trace.Lifetimes) {
-	j.Begin(tables, events, life, life.Held)()
+	j.Begin(tables, events, life, func() []trace.Held { return life.Held })()
 }
 
 // Begin is the first part of Advance. Of life it needs only which event ends each
-// allocation. Of the allocations from before the trace it needs only those that
-// an event ends, which held must include. It returns the rest of Advance, which
+// allocation, and only once replayed has returned the allocations from before the
+// trace that an event ends, and maybe others. It returns the rest of Advance, which
 // needs the results of Begin and all of life.
-func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, held []trace.Held) (rest func()) {
-	j.tables, j.events, j.life, j.ended = tables, events, life, held
+func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, replayed func() []trace.Held) (rest func()) {
+	j.tables, j.events, j.life = tables, events, life
 	noted := j.anyNoted
 	j.readNotes(tables)
 	j.readStacks(tables)
@@ -77,7 +79,9 @@ func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lif
 	made := len(j.rules)
 	j.walk()
 	if due && j.blank {
-		j.judgeAll()
+		c := newCut(j)
+		j.ended = replayed()
+		j.judgeAll(c)
 	} else {
 		for i, e := range events.Range(made, len(j.rules)) {
 			if e.Kind == trace.Alloc {
@@ -180,14 +184,7 @@ func (j *Judge) Call(event int) int {
 }
 
 // Differentiates reports whether a backward pass has a graph itself: backward frees what one before made.
-func (j *Judge) Differentiates() bool {
-	for i, rule := range j.rules {
-		if rule == freedByEngine && j.makerOf(j.events.At(i).Stack) == backwardMaker {
-			return true
-		}
-	}
-	return false
-}
+func (j *Judge) Differentiates() bool { return j.differentiates.Load() }
 
 // Stack returns the category that follows from a stack alone.
 func (j *Judge) Stack(id trace.StackID) trace.Category { return table[j.first(id)].category }

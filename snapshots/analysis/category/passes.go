@@ -54,7 +54,7 @@ type cut struct {
 	ooms   []int                  // the events at which memory ran out
 }
 
-// newCut walks over the allocations once and cuts them into spans.
+// newCut walks over the allocations once and cuts them into spans. It needs no lifetimes.
 func newCut(j *Judge) *cut {
 	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}, bare: make(map[trace.FrameID]bool)}
 	for i, e := range j.events.Range(0, j.events.Len()) {
@@ -66,7 +66,6 @@ func newCut(j *Judge) *cut {
 		default: // no memory is asked for
 		}
 	}
-	c.findGraphs()
 	return c
 }
 
