@@ -79,22 +79,38 @@ func (m *machine) shaped() bool {
 	return false
 }
 
-// shapedAs is shaped for one entry of a shape.
+// shapedAs is shaped for entries of a shape: it goes on as long as the next one begins.
 func (m *machine) shapedAs(s *shape) bool {
 	var e entry // no literal: that would be made elsewhere and copied
-	e.m, e.shape, e.b, e.pos = m, s, m.buf[:m.end], m.pos
+	e.m, e.shape, e.b = m, s, m.buf[:m.end]
+	if !m.entry(&e) {
+		return false
+	}
+	for m.end-m.pos > longestEntry && e.b[m.pos] == pickle.EmptyDict && s.begins(e.b[m.pos+1:]) {
+		m.pos++
+		if !m.entry(&e) {
+			m.pos-- // it is read the ordinary way
+			break
+		}
+	}
+	return true
+}
+
+// entry reads one entry by its shape, and reports whether it did.
+func (m *machine) entry(e *entry) bool {
+	e.pos, e.count = m.pos, 0
 	last := m.raw.last
 	if e.read() && m.memo.unused(e.count) {
-		m.fields.have = s.mask
+		m.fields.have = e.shape.mask
 		if v, _, err := m.recordOf(&m.fields); err == nil && m.push(v) == nil {
 			m.memo.append(e.made[:e.count], v)
 			m.pos = e.pos
-			s.hits++
+			e.shape.hits++
 			return true
 		}
 	}
 	m.raw.last = last
-	s.misses++
+	e.shape.misses++
 	return false
 }
 
