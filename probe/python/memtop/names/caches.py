@@ -58,17 +58,9 @@ def _inside(cache: Any) -> Iterator[Any]:
             yield from tensors_in(fields_of(item))
 
 
-_known: dict[type, bool] = {}
-
-
 def is_cache(kind: type) -> bool:
     """Report whether a class is a cache: one of Hugging Face's, or one that follows their naming."""
-    known = _known.get(kind)
-    if known is None:
-        known = _known[kind] = (
-            kind.__name__.endswith("Cache") and not issubclass(kind, torch.nn.Module) and _has_tensors(kind)
-        )
-    return known
+    return kind.__name__.endswith("Cache") and not issubclass(kind, torch.nn.Module) and _has_tensors(kind)
 
 
 def _has_tensors(kind: type) -> bool:

@@ -3,6 +3,8 @@ program."""
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
@@ -34,7 +36,9 @@ class Gathering:
         self._registry = registry
         self._steppers = steppers
         self._shown: dict[int, int] = {}  # by id of an optimizer, the number of its states that were shown
-        self.optimizers = 0  # how many the last scan found
+        # What the last scan found, weakly: optimizers, and the caches of functions.
+        self.optimizers: list[weakref.ref[Any]] = []
+        self.function_caches: list[weakref.ref[Any]] = []
 
     def model(self) -> None:
         """Show the parameters and buffers of all models."""
@@ -93,7 +97,8 @@ class Gathering:
         found = _sorted()
         self._add_models(found[_MODULE])
         self.model()
-        self.optimizers = len(found[_OPTIMIZER])
+        self.optimizers = list(map(weakref.ref, found[_OPTIMIZER]))
+        self.function_caches = list(map(weakref.ref, found[_FUNCTION_CACHE]))
         for optimizer in found[_OPTIMIZER]:
             with ignored(*UNFINISHED):
                 self.optimizer(optimizer, True, out_of_memory)
@@ -188,13 +193,13 @@ def place_of_gradient(gradient: Any, layer: str, role: str) -> tuple[str, str]:
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
-_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT = range(6)
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER, _CONTEXT, _FUNCTION_CACHE = range(7)
 
 
 def _sorted() -> dict[int, list[Any]]:
     """Return the objects of each kind."""
     kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: [], _CONTEXT: []}
+    found: dict[int, list[Any]] = {what: [] for what in range(_TENSOR, _FUNCTION_CACHE + 1)}
     for thing in instances(kinds):
         found[kinds[type(thing)]].append(thing)
     return found
@@ -211,4 +216,6 @@ def _kind_of(kind: type) -> int:
         return _OPTIMIZER
     if issubclass(kind, torch._C._FunctionBase):
         return _CONTEXT
+    if kind is functools._lru_cache_wrapper:
+        return _FUNCTION_CACHE
     return _CACHE if is_cache(kind) else _NEITHER

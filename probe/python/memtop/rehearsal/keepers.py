@@ -7,12 +7,11 @@ pass runs there then, so that nodes and what they saved may be read, see graphs.
 
 from __future__ import annotations
 
-import functools
 import gc
-import types
+import sys
 from collections.abc import Iterator
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Callable
 
 import torch
@@ -20,12 +19,14 @@ import torch
 from ..hooks.graphs import WITH_GRAPH, is_leaf, is_node, nodes_in, saved_by
 from ..hooks.models import Models, parameters_of, parts_of, trained_by
 from ..memory.registry import KEEPABLE, Holding, Registry, storage_of
+from ..names.categories import Gathering
 from ..names.paths import DEEPEST, VariablePath
 from ..names.variables import Names
 from ..safety.inspection import fields_of, is_a
 from ..safety.threads import touches
 
 MOST = 100_000  # nodes that are visited in a look
+STANDARD = getattr(sys, "stdlib_module_names", ())  # since Python 3.10
 UNTRAINED = "parameters that no optimizer has, of "
 
 Root = tuple[int, Callable[[], str], Any]  # its rank, its words, and a tensor with a graph or a node of one
@@ -39,7 +40,6 @@ class Keepers(Names):
         super().__init__(registry, *others)
         self._found = {}
         self._roots: list[Root] = []
-        self._holdings = registry
         self._viewed: dict[int, int] = {}  # by address, the bytes of what containers have of it
 
     def _name(self, way: VariablePath, frame: FrameType) -> None:
@@ -52,9 +52,9 @@ class Keepers(Names):
         rank = 0 if way.keeper else 1 if self._renews(way, frame) else 2
         self._roots.append((rank, partial(self._keeper, way, frame, WITH_GRAPH), way.value))
 
-    def contained(self) -> dict[int, str]:
-        """Return what containers keep, in words, by address."""
-        held = [h for h in self._holdings.holdings() if h.keeper and h.category in KEEPABLE]
+    def contained(self, found: list[Holding]) -> dict[int, str]:
+        """Return what containers keep of what was found, in words, by address."""
+        held = [h for h in found if h.keeper and h.category in KEEPABLE]
         parts = {h.address for h in held if 2 * self._viewed.get(h.address, h.size) <= h.size}
         return {h.address: ("views in " if h.address in parts else "") + h.keeper for h in held}
 
@@ -114,10 +114,19 @@ def _nodes_of(todo: list[Any], seen: dict[int, Any]) -> Iterator[Any]:
 
 
 @touches
-def untrained(models: Models) -> dict[int, str]:
+def beyond(models: Models, gathering: Gathering) -> dict[int, str]:
+    """Return what else keeps memory, in words, by address, of what a scan has just found."""
+    optimizers, caches = (
+        [each for reference in found if (each := reference()) is not None]
+        for found in (gathering.optimizers, gathering.function_caches)
+    )
+    return {**_untrained(models, optimizers), **_masked(models), **_cached(caches)}
+
+
+@touches
+def _untrained(models: Models, optimizers: list[Any]) -> dict[int, str]:
     """Return the gradients of parameters that no optimizer has, in words, by address. Nothing is known if an optimizer
     has parameters that no model has, such as copies in float32."""
-    optimizers = [each for each in gc.get_objects() if is_a(each, torch.optim.Optimizer)]
     trained = {id(p) for optimizer in optimizers for p in trained_by(optimizer)}
     found: dict[int, str] = {}
     left = set(trained)
@@ -130,7 +139,7 @@ def untrained(models: Models) -> dict[int, str]:
 
 
 @touches
-def masked(models: Models) -> dict[int, str]:
+def _masked(models: Models) -> dict[int, str]:
     """Return the square buffers of one name and shape that several modules have, in words, by address: each has its own
     mask."""
     alike: dict[tuple[str, Any], dict[int, int]] = {}
@@ -155,11 +164,13 @@ def _is_mask(buffer: Any) -> bool:
 
 
 @touches
-def cached() -> dict[int, str]:
+def _cached(caches: list[Any]) -> dict[int, str]:
     """Return what caches of functions keep, in words, by address: tensors, and the weights of several models of a
     class."""
     found: dict[int, str] = {}
-    for cache in [each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper]:
+    for cache in caches:
+        if str(fields_of(cache).get("__module__")).partition(".")[0] in STANDARD:
+            continue  # such as those of types, which are many
         words = f"the lru_cache of {fields_of(cache).get('__qualname__', 'a function')}"
         models: dict[type, list[Any]] = {}
         for value in _inside_of(cache):
@@ -175,11 +186,11 @@ def cached() -> dict[int, str]:
 
 def _inside_of(cache: Any) -> Iterator[Any]:
     """Yield the tensors and modules among a cache's keys and results."""
-    todo = [(entry, 0) for entry in gc.get_referents(cache) if type(entry) is not types.FunctionType]
+    todo = [(entry, 0) for entry in gc.get_referents(cache) if type(entry) is not FunctionType]
     seen: set[int] = set()
     while todo and len(seen) < MOST:
         value, depth = todo.pop()
-        if id(value) in seen or is_a(value, (type, types.ModuleType, types.FunctionType)):
+        if id(value) in seen or is_a(value, (type, ModuleType, FunctionType)):
             continue
         seen.add(id(value))
         if is_a(value, (torch.Tensor, torch.nn.Module)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Callable
 
 import torch
@@ -15,6 +16,7 @@ from .device_reads import CONDITION, NUMBER, VALUES, Operation, Reads
 from .twins import MOST_CONDITIONS, Twins, small
 
 Function = Callable[..., Any]
+_has_kernel_for = torch._C._dispatch_has_computed_kernel_for_dispatch_key
 
 # Of integers, conditions and the few numbers that decide sizes and branches: masks, counters, lengths, positions.
 REPEATED = (
@@ -40,6 +42,13 @@ KEPT = ("set_", "resize_", "record_stream")  # they change a tensor, but no valu
 HEALTH = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
 
 
+def hidden(function: Function) -> Function:
+    """Mark a function that PyTorch calls: no line of it shows up in the stacks that are recorded for its requests."""
+    unlisted: Any = function
+    unlisted.__code__ = unlisted.__code__.replace(co_filename="<frozen memtop.rehearsal.known_operations>")
+    return called_by_pytorch(function)
+
+
 class KnownOperations:
     """Replaces PyTorch's operations on CUDA by functions that call them and repeat them on twins."""
 
@@ -51,7 +60,7 @@ class KnownOperations:
     def begin(self, library: Any) -> None:
         """Replace the operations in a library."""
         repeated_ones = {*_overloads(REPEATED), COUNTERS}
-        special: dict[str, Callable[[str, Function, Any], Function]] = {
+        special: dict[str, Callable[[str, Function], Function]] = {
             **dict.fromkeys((name for name in repeated_ones if not _writes(name)), self._returned),
             **dict.fromkeys(_writers(), self._forgotten),
             **dict.fromkeys((name for name in repeated_ones if _writes(name)), self._written),
@@ -78,102 +87,104 @@ class KnownOperations:
 
         return call
 
-    def _replace(self, library: Any, name: str, by: Callable[[str, Function, Any], Function]) -> None:
-        with ignored(RuntimeError, AttributeError):  # this PyTorch does not have it for CUDA
-            original = torch.library.get_kernel(f"aten::{name}", "CUDA").call_boxed
-            replacing = _taking_numbers(by(name, original, _named(name)), _named(name))
-            library.impl(name, replacing, "CUDA", with_keyset=True)
+    def _replace(self, library: Any, name: str, by: Callable[[str, Function], Function]) -> None:
+        full = f"aten::{name}"
+        if not torch._C._dispatch_has_kernel(full) or not _has_kernel_for(full, "CUDA"):
+            return  # this PyTorch does not have it for CUDA
+        original = torch.library.get_kernel(full, "CUDA").call_boxed
+        library.impl(name, _taking_numbers(by(name, original), name), "CUDA", with_keyset=True)
 
-    def _returned(self, name: str, original: Function, operation: Any) -> Function:
-        healthy = HEALTH.get(name.partition(".")[0])
+    def _returned(self, name: str, original: Function) -> Function:
+        return partial(self._return, name, HEALTH.get(name.partition(".")[0]), original)
 
-        @hidden
-        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
-            known = self._twins.all_of(arguments)
-            result = original(keys, *arguments, **named)
-            if known is not None:
-                put_all(self._twins, result, repeated(name, known, named))
-            elif healthy is not None and result.numel() <= MOST_CONDITIONS:
-                self._twins.put(result, torch.tensor(healthy, device="cpu"))
-            return result
+    @hidden
+    def _return(
+        self, name: str, healthy: bool | None, original: Function, keys: Any, *arguments: Any, **named: Any
+    ) -> Any:
+        known = self._twins.all_of(arguments)
+        result = original(keys, *arguments, **named)
+        if known is not None:
+            put_all(self._twins, result, repeated(name, known, named))
+        elif healthy is not None and result.numel() <= MOST_CONDITIONS:
+            self._twins.put(result, torch.tensor(healthy, device="cpu"))
+        return result
 
-        return call
+    def _forgotten(self, name: str, original: Function) -> Function:
+        written = [(i, a.name) for i, a in enumerate(_arguments_of(name)) if _is_written(a)]
+        return partial(self._forget, written, original)
 
-    def _forgotten(self, name: str, original: Function, operation: Any) -> Function:
-        written = [(i, a.name) for i, a in enumerate(operation._schema.arguments) if _is_written(a)]
-
-        @hidden
-        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
-            if not self._repeats():
-                for at, its in written:
-                    self._twins.forget(arguments[at] if at < len(arguments) else named.get(its))
-            return original(keys, *arguments, **named)
-
-        return call
+    @hidden
+    def _forget(
+        self, written: list[tuple[int, str]], original: Function, keys: Any, *arguments: Any, **named: Any
+    ) -> Any:
+        if not self._repeats():
+            for at, its in written:
+                self._twins.forget(arguments[at] if at < len(arguments) else named.get(its))
+        return original(keys, *arguments, **named)
 
     def _repeats(self) -> bool:
         """Report whether this thread is inside an operation that is repeated on twins, with all that it writes."""
         return getattr(self._thread, "repeats", False)
 
-    def _answered(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, *arguments: Any) -> Any:
-            known = self._twins.all_of(arguments)
-            with self._reads.during(Operation(CONDITION, certain=known is not None)):
-                answer = original(keys, *arguments)
-            return answer if known is None else operation(*known)
+    def _answered(self, name: str, original: Function) -> Function:
+        return partial(self._answer, name, original)
 
-        return call
+    @hidden
+    def _answer(self, name: str, original: Function, keys: Any, *arguments: Any) -> Any:
+        known = self._twins.all_of(arguments)
+        with self._reads.during(Operation(CONDITION, certain=known is not None)):
+            answer = original(keys, *arguments)
+        return answer if known is None else _named(name)(*known)
 
-    def _written(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, *arguments: Any, **named: Any) -> Any:
-            if self._repeats():
-                return original(keys, *arguments, **named)
-            known = self._twins.all_of(arguments)
-            if known is None or torch._C._cuda_isCurrentStreamCapturing():
-                self._twins.forget(arguments[0])
-                return original(keys, *arguments, **named)
-            self._thread.repeats = True
-            try:
-                result = original(keys, *arguments, **named)
-            finally:
-                self._thread.repeats = False
-            if not repeated(name, known, named, done=True):
-                self._twins.forget(arguments[0])
+    def _written(self, name: str, original: Function) -> Function:
+        return partial(self._repeat, name, original)
+
+    @hidden
+    def _repeat(self, name: str, original: Function, keys: Any, *arguments: Any, **named: Any) -> Any:
+        if self._repeats():
+            return original(keys, *arguments, **named)
+        known = self._twins.all_of(arguments)
+        if known is None or torch._C._cuda_isCurrentStreamCapturing():
+            self._twins.forget(arguments[0])
+            return original(keys, *arguments, **named)
+        self._thread.repeats = True
+        try:
+            result = original(keys, *arguments, **named)
+        finally:
+            self._thread.repeats = False
+        if not repeated(name, known, named, done=True):
+            self._twins.forget(arguments[0])
+        return result
+
+    def _all_written(self, name: str, original: Function) -> Function:
+        return partial(self._fill, original)
+
+    @hidden
+    def _fill(self, original: Function, keys: Any, x: Any, *value: Any) -> Any:
+        known = self._twins.all_of(value) if small(x) else None
+        result = original(keys, x, *value)
+        self._write(x, known[0] if known else None if value else 0)
+        return result
+
+    def _copied(self, name: str, original: Function) -> Function:
+        return partial(self._copy, original)
+
+    @hidden
+    def _copy(self, original: Function, keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
+        known = self._twins.all_of((source,)) if small(to) else None
+        if to.is_cuda:
+            result = original(keys, to, source, *options, **named)
+            self._write(to, known[0] if known else None)
             return result
-
-        return call
-
-    def _all_written(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, x: Any, *value: Any) -> Any:
-            known = self._twins.all_of(value) if small(x) else None
-            result = original(keys, x, *value)
-            self._write(x, known[0] if known else None if value else 0)
-            return result
-
-        return call
-
-    def _copied(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
-            known = self._twins.all_of((source,)) if small(to) else None
-            if to.is_cuda:
-                result = original(keys, to, source, *options, **named)
-                self._write(to, known[0] if known else None)
-                return result
-            kind = NUMBER if to.is_floating_point() else VALUES
-            if self._reads.answering():
-                known = None
-            with self._reads.during(Operation(kind, type=str(to.dtype), certain=known is not None)):
-                result = original(keys, to, source, *options, **named)
-            if known is not None:
-                with torch._C.DisableTorchFunction():
-                    to.copy_(known[0])
-            return result
-
-        return call
+        kind = NUMBER if to.is_floating_point() else VALUES
+        if self._reads.answering():
+            known = None
+        with self._reads.during(Operation(kind, type=str(to.dtype), certain=known is not None)):
+            result = original(keys, to, source, *options, **named)
+        if known is not None:
+            with torch._C.DisableTorchFunction():
+                to.copy_(known[0])
+        return result
 
     @touches
     def _write(self, x: Any, value: Any) -> None:
@@ -184,35 +195,33 @@ class KnownOperations:
                 value = torch.tensor(value, device="cpu")
             self._twins.write(x, value if small(x) else None)
 
-    def _filled(self, name: str, original: Function, operation: Any) -> Function:
-        @hidden
-        def call(keys: Any, *arguments: Any, out: Any) -> Any:
-            result = original(keys, *arguments, out=out)
-            with torch._C.DisableTorchFunction():
-                value = None
-                if small(out):
-                    value = operation(*arguments, out=torch.empty(out.shape, dtype=out.dtype, device="cpu"))
-                self._twins.write(out, value)
-            return result
-
-        return call
-
-
-def _taking_numbers(replacing: Function, operation: Any) -> Function:
-    """Return a function that takes numbers for tensors, as PyTorch's operations do: x + 1. PyTorch's own kernels take
-    a tensor that gives the result the same type."""
-    places = [i for i, a in enumerate(operation._schema.arguments) if str(a.type) == "Tensor" and not a.kwarg_only]
-    if len(places) < 2:
-        return replacing
+    def _filled(self, name: str, original: Function) -> Function:
+        return partial(self._fill_out, name, original)
 
     @hidden
-    def call(keys: Any, *arguments: Any, **named: Any) -> Any:
-        if not all(isinstance(arguments[i], torch.Tensor) for i in places):
-            like = next(arguments[i] for i in places if isinstance(arguments[i], torch.Tensor))
-            arguments = tuple(_tensor(like, a) if i in places else a for i, a in enumerate(arguments))
-        return replacing(keys, *arguments, **named)
+    def _fill_out(self, name: str, original: Function, keys: Any, *arguments: Any, out: Any) -> Any:
+        result = original(keys, *arguments, out=out)
+        with torch._C.DisableTorchFunction():
+            value = None
+            if small(out):
+                value = _named(name)(*arguments, out=torch.empty(out.shape, dtype=out.dtype, device="cpu"))
+            self._twins.write(out, value)
+        return result
 
-    return call
+
+def _taking_numbers(replacing: Function, name: str) -> Function:
+    """Return a function that takes numbers for tensors, as PyTorch's operations do: x + 1. PyTorch's own kernels take
+    a tensor that gives the result the same type."""
+    places = [i for i, a in enumerate(_arguments_of(name)) if str(a.type) == "Tensor" and not a.kwarg_only]
+    return partial(_take_numbers, replacing, places) if len(places) > 1 else replacing
+
+
+@hidden
+def _take_numbers(replacing: Function, places: list[int], keys: Any, *arguments: Any, **named: Any) -> Any:
+    if not all(isinstance(arguments[i], torch.Tensor) for i in places):
+        like = next(arguments[i] for i in places if isinstance(arguments[i], torch.Tensor))
+        arguments = tuple(_tensor(like, a) if i in places else a for i, a in enumerate(arguments))
+    return replacing(keys, *arguments, **named)
 
 
 def _tensor(like: Any, value: Any) -> Any:
@@ -220,13 +229,6 @@ def _tensor(like: Any, value: Any) -> Any:
         return value
     with torch._C.DisableTorchFunction():
         return torch.tensor(value, device="cpu").to(torch.result_type(like, value))
-
-
-def hidden(function: Function) -> Function:
-    """Mark a function that PyTorch calls: no line of it shows up in the stacks that are recorded for its requests."""
-    unlisted: Any = function
-    unlisted.__code__ = unlisted.__code__.replace(co_filename="<frozen memtop.rehearsal.known_operations>")
-    return called_by_pytorch(function)
 
 
 def repeated(name: str, known: list[Any], named: dict[str, Any], done: Any = None) -> Any:
@@ -261,11 +263,17 @@ def _writers() -> Iterator[str]:
     """Return all operations with a kernel for CUDA that write to what they are given."""
     for full in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA"):
         library, _, name = full.partition("::")
-        packet, _, overload = name.partition(".")
+        packet, _, _ = name.partition(".")
         if library != "aten" or name == POWER or packet in KEPT or "backward" in packet:
             continue
-        if any(map(_is_written, torch._C._get_schema(f"aten::{packet}", overload).arguments)):
+        if any(map(_is_written, _arguments_of(name))):
             yield name
+
+
+def _arguments_of(name: str) -> list[Any]:
+    packet, _, overload = name.partition(".")
+    arguments: list[Any] = torch._C._get_schema(f"aten::{packet}", overload).arguments
+    return arguments
 
 
 def _named(name: str) -> Any:

@@ -24,7 +24,7 @@ from ..memory.failed_request import asker, blocks_of, note_of_holding
 from ..memory.registry import KEEPABLE, OTHER
 from ..memory.source import KEPT_BY
 from ..safety.threads import called_by_pytorch, touches
-from .keepers import Keepers, cached, masked, untrained, used_by
+from .keepers import Keepers, beyond, used_by
 
 MOST = 64  # looks
 SPARING = 32  # looks after which the next one waits until the peak is a part larger
@@ -82,29 +82,23 @@ class Purposes:
         self._peak = peak
         if stepped is not None:
             watch.steppers.note(stepped)
+        reached = None if outputs else Keepers(watch.registry, watch.stacks, watch.models)
         with watch.registry.lock:
-            found = watch.known(scans=last or not self._looks)
+            frame = None if outputs else asker() or self._after_all()
+            found = watch.known(scans=last or not self._looks, names=reached, frame=frame)
             notes = {holding.address: note_of_holding(holding, "noted_category") for holding in found}
             for address, category in used_by(outputs).items():
                 if "noted_category" not in notes.get(address, {"noted_category": OTHER}):
                     notes[address]["noted_category"] = category
-            if outputs:
+            if reached is None:
                 self._looks.append(Look(time.time_ns() // 1000, notes))
                 return
-            contained = {h.address: h.keeper for h in found if h.keeper and h.category in KEEPABLE}
-            graphed: dict[int, str] = {}
-            frame = asker() or self._after_all()
-            if frame is not None:
-                reached = Keepers(watch.registry, watch.stacks, watch.models)
-                reached.show(frame)
-                contained.update(reached.contained())
-                graphed = reached.graphed()
-                watch.registry.clear(watch.memory)
+            contained, graphed = reached.contained(found), reached.graphed()
         for address, note in notes.items():
             if note.get("noted_category", OTHER) not in KEEPABLE:
                 contained.pop(address, None)
                 graphed.pop(address, None)
-        contained.update({**untrained(watch.models), **masked(watch.models), **cached()} if last else {})
+        contained.update(beyond(watch.models, watch.look.gathering) if last else {})
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
     def forget(self) -> None:

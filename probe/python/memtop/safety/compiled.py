@@ -13,7 +13,7 @@ from ..hooks.models import parts_of
 from ..start.importing import when_imported
 from .inspection import fields_of
 from .threads import touches
-from .tracked_objects import types
+from .tracked_objects import instances, types
 
 _COUNTED = ("frames", "stats")  # PyTorch counts no frames of what it compiles as a whole
 _CALLBACKS = "torch._dynamo.callback"
@@ -67,7 +67,7 @@ def will_compile() -> bool:
     """Report whether `torch.compile` has compiled anything, or has wrapped a model. Any thread may ask."""
     patch: Any = getattr(getattr(sys.modules.get("torch._dynamo.eval_frame"), "TorchPatcher", None), "patch", None)
     called = patch is not None and patch.cache_info().currsize > 0
-    return has_compiled() or (called and any(kind.__name__ == "OptimizedModule" for kind in types()))
+    return has_compiled() or (called and bool(instances(k for k in types() if k.__name__ == "OptimizedModule")))
 
 
 def has_compiled() -> bool:

@@ -1,4 +1,4 @@
-"""All objects that Python's garbage collector tracks, by type, without letting another thread run.
+"""All objects that Python's garbage collector tracks, of some types, without letting another thread run.
 
 The collector also tracks tuples that a thread is still filling. Filling one fails if another reference
 to it exists, so all references taken here must be gone before that thread runs again. A
@@ -19,9 +19,15 @@ from .threads import is_only_one
 
 
 def types() -> list[type]:
-    """Return the types of all objects."""
+    """Return all classes. They are found from each other, which is far quicker than going through the objects."""
     found: dict[int, type] = {}
-    _go_through(lambda every: map(found.__setitem__, map(id, map(type, every)), map(type, every)))
+    todo: list[type] = [object]
+    while todo:
+        kinds: list[type] = type.__subclasses__(todo.pop())
+        for kind in kinds:
+            if id(kind) not in found:
+                found[id(kind)] = kind
+                todo.append(kind)
     return list(found.values())
 
 

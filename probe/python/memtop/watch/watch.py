@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from types import FrameType
 
 from ..hooks.models import Models
 from ..hooks.optimizer_step import ignore, listen
@@ -149,17 +150,23 @@ class Watch:
         return [f"only the processor's memory is shown: {why}" for why in unread]
 
     @touches
-    def known(self, out_of_memory: int | None = None, scans: bool = True) -> list[Holding]:
+    def known(
+        self,
+        out_of_memory: int | None = None,
+        scans: bool = True,
+        names: Names | None = None,
+        frame: FrameType | None = None,
+    ) -> list[Holding]:
         """Return all storages known now: those of watching, and those that the interpreter holds. `out_of_memory` is
         the device whose request has just failed in this thread, if one has. A scan finds models that are not known
-        yet; without one, only those and this thread's optimizers are asked."""
+        yet; without one, only those and this thread's optimizers are asked. `names` follows the program's variables,
+        from this thread's innermost frame or another on."""
         with self.registry.lock:
             if not self.wanted:
                 self.choose_memory()
                 self.registry.clear(self.memory)
                 self.memory.clear()
-            names = Names(self.registry, self.stacks, self.models)
-            names.show(asker())
+            (names or Names(self.registry, self.stacks, self.models)).show(frame or asker())
             if scans:
                 self.look.gathering.scan(out_of_memory)
             else:
