@@ -1,7 +1,9 @@
-"""Scans of a program that is just being set up by another thread."""
+"""Scans of a program, also of one that is just being set up by another thread, and what they leave."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -25,3 +27,16 @@ def test_a_scan_passes_over_what_is_not_finished() -> None:
     finally:
         watch.close()
     assert len(halves) == 3 and optimizer.state == {}
+
+
+def test_a_scan_keeps_no_class_of_the_program() -> None:
+    kinds = [type("Own", (), {}), type("OwnCache", (), {})]
+    gone = [weakref.ref(kind) for kind in kinds]
+    watch = Watch(Kept())
+    try:
+        watch.look.gathering.scan()
+        kinds.clear()
+        gc.collect()
+        assert [kind() for kind in gone] == [None, None]
+    finally:
+        watch.close()
