@@ -69,7 +69,6 @@ type Lifetimes struct {
 // many as the live allocations, so that they never take more memory than the events.
 type mark struct {
 	at    int
-	count int // of alive, and of held ones
 	alive []AllocationID
 }
 
@@ -114,7 +113,7 @@ func (l *Lifetimes) step(i int32, e *Event) {
 	}
 	if l.since++; l.since >= chunkSize && l.since >= 2*l.open.count {
 		l.since = 0
-		l.marks = append(l.marks, mark{at: int(i), count: l.open.count})
+		l.marks = append(l.marks, mark{at: int(i), alive: make([]AllocationID, 0, l.open.count)})
 	}
 	switch {
 	case e.Kind == Alloc:
@@ -138,7 +137,6 @@ func (l *Lifetimes) step(i int32, e *Event) {
 func (l *Lifetimes) Mark() {
 	for ; l.marked < len(l.marks); l.marked++ {
 		m := &l.marks[l.marked]
-		m.alive = make([]AllocationID, 0, m.count)
 		l.aliveMade(m.at-1, func(id AllocationID) bool {
 			m.alive = append(m.alive, id)
 			return true

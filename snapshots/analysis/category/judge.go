@@ -2,7 +2,6 @@ package category
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -43,7 +42,6 @@ type Judge struct {
 	// thread; echoed, that a free has the stack of the allocation that it ends.
 	silentEngine, echoed bool
 	generation           int
-	differentiates       atomic.Bool
 }
 
 // again is by which part a trace has to grow before all of it is judged again;
@@ -184,7 +182,14 @@ func (j *Judge) Call(event int) int {
 }
 
 // Differentiates reports whether a backward pass has a graph itself: backward frees what one before made.
-func (j *Judge) Differentiates() bool { return j.differentiates.Load() }
+func (j *Judge) Differentiates() bool {
+	for i, rule := range j.rules {
+		if rule == freedByEngine && j.makerOf(j.events.At(i).Stack) == backwardMaker {
+			return true
+		}
+	}
+	return false
+}
 
 // Stack returns the category that follows from a stack alone.
 func (j *Judge) Stack(id trace.StackID) trace.Category { return table[j.first(id)].category }

@@ -21,7 +21,6 @@ func (j *Judge) judgeAll(c *cut) {
 	j.generation++
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
-	j.differentiates.Store(false)
 	c.findGraphs()
 	p := panel{cut: c, copied: make(map[trace.StackID]bool)}
 	j.calls = j.calls[:0]
@@ -172,7 +171,6 @@ func (p *panel) backward(i, at int) Rule {
 	in := p.spanOf(end)
 	switch by := p.freer(i); {
 	case by == engineFreer && in > at && p.spans[in].phase == backward && end <= int(p.spans[in].last):
-		p.differentiates.Store(true)
 		return freedByEngine // in a later backward pass: this one has a graph itself
 	case by == engineFreer && (at+1 == len(p.spans) || end <= int(p.spans[at+1].last)), end <= int(p.spans[at].last):
 		return backwardScratch

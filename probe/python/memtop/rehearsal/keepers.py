@@ -114,7 +114,7 @@ def _nodes_of(todo: list[Any], seen: dict[int, Any]) -> Iterator[Any]:
 
 
 @touches
-def beyond(models: Models, gathering: Gathering) -> dict[int, str]:
+def found_by_scan(models: Models, gathering: Gathering) -> dict[int, str]:
     """Return what else keeps memory, in words, by address, of what a scan has just found."""
     optimizers, caches = (
         [each for reference in found if (each := reference()) is not None]

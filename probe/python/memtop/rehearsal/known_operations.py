@@ -60,14 +60,14 @@ class KnownOperations:
     def begin(self, library: Any) -> None:
         """Replace the operations in a library."""
         repeated_ones = {*_overloads(REPEATED), COUNTERS}
-        special: dict[str, Callable[[str, Function], Function]] = {
-            **dict.fromkeys((name for name in repeated_ones if not _writes(name)), self._returned),
-            **dict.fromkeys(_writers(), self._forgotten),
-            **dict.fromkeys((name for name in repeated_ones if _writes(name)), self._written),
-            **dict.fromkeys(FILLED, self._filled),
-            **dict.fromkeys(("fill_.Scalar", "fill_.Tensor", "zero_"), self._all_written),
-            "copy_": self._copied,
-            "equal": self._answered,
+        special: dict[str, Function] = {
+            **dict.fromkeys((name for name in repeated_ones if not _writes(name)), self._return),
+            **dict.fromkeys(_writers(), self._forget),
+            **dict.fromkeys((name for name in repeated_ones if _writes(name)), self._repeat),
+            **dict.fromkeys(FILLED, self._fill_out),
+            **dict.fromkeys(("fill_.Scalar", "fill_.Tensor", "zero_"), self._fill),
+            "copy_": self._copy,
+            "equal": self._answer,
         }
         for name, by in special.items():
             self._replace(library, name, by)
@@ -87,38 +87,27 @@ class KnownOperations:
 
         return call
 
-    def _replace(self, library: Any, name: str, by: Callable[[str, Function], Function]) -> None:
+    def _replace(self, library: Any, name: str, by: Function) -> None:
         full = f"aten::{name}"
         if not torch._C._dispatch_has_kernel(full) or not _has_kernel_for(full, "CUDA"):
             return  # this PyTorch does not have it for CUDA
         original = torch.library.get_kernel(full, "CUDA").call_boxed
-        library.impl(name, _taking_numbers(by(name, original), name), "CUDA", with_keyset=True)
-
-    def _returned(self, name: str, original: Function) -> Function:
-        return partial(self._return, name, HEALTH.get(name.partition(".")[0]), original)
+        library.impl(name, _taking_numbers(partial(by, name, original), name), "CUDA", with_keyset=True)
 
     @hidden
-    def _return(
-        self, name: str, healthy: bool | None, original: Function, keys: Any, *arguments: Any, **named: Any
-    ) -> Any:
+    def _return(self, name: str, original: Function, keys: Any, *arguments: Any, **named: Any) -> Any:
         known = self._twins.all_of(arguments)
         result = original(keys, *arguments, **named)
         if known is not None:
             put_all(self._twins, result, repeated(name, known, named))
-        elif healthy is not None and result.numel() <= MOST_CONDITIONS:
+        elif (healthy := HEALTH.get(name.partition(".")[0])) is not None and result.numel() <= MOST_CONDITIONS:
             self._twins.put(result, torch.tensor(healthy, device="cpu"))
         return result
 
-    def _forgotten(self, name: str, original: Function) -> Function:
-        written = [(i, a.name) for i, a in enumerate(_arguments_of(name)) if _is_written(a)]
-        return partial(self._forget, written, original)
-
     @hidden
-    def _forget(
-        self, written: list[tuple[int, str]], original: Function, keys: Any, *arguments: Any, **named: Any
-    ) -> Any:
+    def _forget(self, name: str, original: Function, keys: Any, *arguments: Any, **named: Any) -> Any:
         if not self._repeats():
-            for at, its in written:
+            for at, its in _written_by(name):
                 self._twins.forget(arguments[at] if at < len(arguments) else named.get(its))
         return original(keys, *arguments, **named)
 
@@ -126,18 +115,12 @@ class KnownOperations:
         """Report whether this thread is inside an operation that is repeated on twins, with all that it writes."""
         return getattr(self._thread, "repeats", False)
 
-    def _answered(self, name: str, original: Function) -> Function:
-        return partial(self._answer, name, original)
-
     @hidden
     def _answer(self, name: str, original: Function, keys: Any, *arguments: Any) -> Any:
         known = self._twins.all_of(arguments)
         with self._reads.during(Operation(CONDITION, certain=known is not None)):
             answer = original(keys, *arguments)
         return answer if known is None else _named(name)(*known)
-
-    def _written(self, name: str, original: Function) -> Function:
-        return partial(self._repeat, name, original)
 
     @hidden
     def _repeat(self, name: str, original: Function, keys: Any, *arguments: Any, **named: Any) -> Any:
@@ -156,21 +139,15 @@ class KnownOperations:
             self._twins.forget(arguments[0])
         return result
 
-    def _all_written(self, name: str, original: Function) -> Function:
-        return partial(self._fill, original)
-
     @hidden
-    def _fill(self, original: Function, keys: Any, x: Any, *value: Any) -> Any:
+    def _fill(self, _: str, original: Function, keys: Any, x: Any, *value: Any) -> Any:
         known = self._twins.all_of(value) if small(x) else None
         result = original(keys, x, *value)
         self._write(x, known[0] if known else None if value else 0)
         return result
 
-    def _copied(self, name: str, original: Function) -> Function:
-        return partial(self._copy, original)
-
     @hidden
-    def _copy(self, original: Function, keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
+    def _copy(self, _: str, original: Function, keys: Any, to: Any, source: Any, *options: Any, **named: Any) -> Any:
         known = self._twins.all_of((source,)) if small(to) else None
         if to.is_cuda:
             result = original(keys, to, source, *options, **named)
@@ -194,9 +171,6 @@ class KnownOperations:
             if value is not None and not isinstance(value, torch.Tensor):
                 value = torch.tensor(value, device="cpu")
             self._twins.write(x, value if small(x) else None)
-
-    def _filled(self, name: str, original: Function) -> Function:
-        return partial(self._fill_out, name, original)
 
     @hidden
     def _fill_out(self, name: str, original: Function, keys: Any, *arguments: Any, out: Any) -> Any:
@@ -259,6 +233,12 @@ def _is_written(argument: Any) -> bool:
     return argument.name in SILENT or (alias is not None and bool(alias.is_write))
 
 
+@functools.cache
+def _written_by(name: str) -> list[tuple[int, str]]:
+    """Return the places and names of the arguments that an operation writes to."""
+    return [(i, a.name) for i, a in enumerate(_arguments_of(name)) if _is_written(a)]
+
+
 def _writers() -> Iterator[str]:
     """Return all operations with a kernel for CUDA that write to what they are given."""
     for full in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA"):
@@ -266,7 +246,7 @@ def _writers() -> Iterator[str]:
         packet, _, _ = name.partition(".")
         if library != "aten" or name == POWER or packet in KEPT or "backward" in packet:
             continue
-        if any(map(_is_written, _arguments_of(name))):
+        if _written_by(name):
             yield name
 
 

@@ -24,7 +24,7 @@ from ..memory.failed_request import asker, blocks_of, note_of_holding
 from ..memory.registry import KEEPABLE, OTHER
 from ..memory.source import KEPT_BY
 from ..safety.threads import called_by_pytorch, touches
-from .keepers import Keepers, beyond, used_by
+from .keepers import Keepers, found_by_scan, used_by
 
 MOST = 64  # looks
 SPARING = 32  # looks after which the next one waits until the peak is a part larger
@@ -98,7 +98,7 @@ class Purposes:
             if note.get("noted_category", OTHER) not in KEEPABLE:
                 contained.pop(address, None)
                 graphed.pop(address, None)
-        contained.update(beyond(watch.models, watch.look.gathering) if last else {})
+        contained.update(found_by_scan(watch.models, watch.look.gathering) if last else {})
         self._looks.append(Look(time.time_ns() // 1000, notes, contained, graphed))
 
     def forget(self) -> None:
