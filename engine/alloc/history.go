@@ -46,19 +46,25 @@ func (a *Allocator) SetHistory(n int) {
 	a.history = history{limit: max(0, n)}
 }
 
+// recording says whether anybody gets the events.
+func (a *Allocator) recording() bool { return a.recorder != nil || a.history.limit > 0 }
+
 // tick reads the clock, once for all events of a call.
 func (a *Allocator) tick() {
-	if a.recorder != nil || a.history.limit > 0 {
+	if a.recording() {
 		a.now = a.clock.now()
 	}
 }
 
 // record reports an event to the recorder and the history; without both it costs
-// two checks.
+// two checks, at the place of the call.
 func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
-	if a.recorder == nil && a.history.limit == 0 {
-		return
+	if a.recording() {
+		a.report(k, addr, size, s, stack, t)
 	}
+}
+
+func (a *Allocator) report(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
 	e := &a.latest
 	if a.history.limit > 0 {
 		e = a.history.slot()

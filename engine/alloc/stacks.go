@@ -20,20 +20,24 @@ const maxFrames = 48
 type stackKey [maxFrames]uintptr
 
 // callers returns the stack of the call into this package, 0 when stacks are off.
-// Training makes the same calls in every step, so callers recognises a stack by its
-// return addresses, and unwinds it only the first time.
 func (a *Allocator) callers() trace.StackID {
 	if !a.stacks.Load() {
 		return 0
 	}
+	return a.stack()
+}
+
+// stack returns the stack of a call. Training makes the same calls in every step, so
+// stack recognises one by its return addresses, and unwinds it only the first time.
+func (a *Allocator) stack() trace.StackID {
 	if !walks {
-		return a.unwind(4)
+		return a.unwind(5)
 	}
 	var at stackKey
 	returns(&at)
 	id, ok := a.names.returning(&at)
 	if !ok {
-		id = a.unwind(4)
+		id = a.unwind(5)
 		a.names.returns(&at, id)
 	}
 	return id
