@@ -37,17 +37,21 @@ class Models:
             self._name_all()
 
     @touches
-    def add(self, module: Any) -> bool:
-        """Add a module that is part of no other module. Return False if it is known already."""
+    def add(self, *modules: Any) -> bool:
+        """Add modules that are part of no other module. Return False if all are known already."""
         with self._lock:
-            known = self._models.get(id(module))
-            if (known is not None and known() is module) or self._part_of.get(id(module), lambda: None)() is module:
-                return False
-            for _, part in parts_of(module):
-                self._models.pop(id(part), None)
-            self._models[id(module)] = weakref.ref(module)
-            self._name_all()
-            return True
+            new = [module for module in modules if not self._knows(module)]
+            for module in new:
+                for _, part in parts_of(module):
+                    self._models.pop(id(part), None)
+                self._models[id(module)] = weakref.ref(module)
+            if new:
+                self._name_all()
+            return bool(new)
+
+    def _knows(self, module: Any) -> bool:
+        known = self._models.get(id(module), lambda: None)
+        return known() is module or self._part_of.get(id(module), lambda: None)() is module
 
     @touches
     def _rank(self, model: Any) -> tuple[bool, int]:

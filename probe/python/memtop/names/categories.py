@@ -123,10 +123,8 @@ class Gathering:
         for module in modules:
             with ignored(*UNFINISHED):
                 parts.update(map(id, list(fields_of(module)["_modules"].values())))
-        for module in modules:
-            if id(module) not in parts:
-                with ignored(*UNFINISHED):
-                    self._models.add(module)
+        with ignored(*UNFINISHED):
+            self._models.add(*(module for module in modules if id(module) not in parts))
 
 
 @touches

@@ -7,8 +7,10 @@ Nothing here calls the program's code.
 from __future__ import annotations
 
 import dis
+import gc
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
@@ -27,6 +29,8 @@ ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault",
 OPAQUE = (type, types.ModuleType, torch.optim.Optimizer)
 _RAISED = [vars(BaseException)[name].__get__ for name in ("__traceback__", "__cause__", "__context__")]
 SHOWN = frozenset(("_parameters", "_buffers", "_modules"))  # what other parts of the agent show of a module
+BUILT_IN = frozenset(vars(torch.nn.Module()))  # what every module has, most of it empty
+EMPTY = (dict, OrderedDict, set)
 
 
 class VariablePath(NamedTuple):
@@ -48,16 +52,24 @@ def inside(way: VariablePath) -> Iterator[VariablePath]:
     """Yield the ways to the values that a value holds."""
     value = way.value
     for item in items_of(value)[-MOST:]:
-        yield VariablePath(item, way.path + ITEM, way.name, way.owner, way.left - 1)
+        if _may_lead_on(item):
+            yield VariablePath(item, way.path + ITEM, way.name, way.owner, way.left - 1)
     if type(value) is types.FunctionType:
         yield from _closed_over(way, value)
     elif is_a(value, BaseException):
         yield from _raised(way, value)
     elif not is_a(value, OPAQUE):
-        passed = SHOWN if is_a(value, torch.nn.Module) else ()
+        built_in = BUILT_IN if is_a(value, torch.nn.Module) else ()
         for name, item in list(fields_of(value).items()):
-            if name not in passed:
+            passed = name in built_in and (name in SHOWN or (type(item) in EMPTY and not item))
+            if not passed and _may_lead_on(item):
                 yield VariablePath(item, f"{way.path}.{name}", name, type(value), way.left - 1)
+
+
+def _may_lead_on(value: Any) -> bool:
+    """Report whether a value may hold a tensor, or be a container that grows. The collector does not track what holds
+    nothing, such as a number, nor a dict of such."""
+    return gc.is_tracked(value) or type(value) is dict
 
 
 def _closed_over(way: VariablePath, function: types.FunctionType) -> Iterator[VariablePath]:

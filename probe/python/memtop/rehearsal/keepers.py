@@ -186,7 +186,7 @@ def _cached(caches: list[Any]) -> dict[int, str]:
 
 def _inside_of(cache: Any) -> Iterator[Any]:
     """Yield the tensors and modules among a cache's keys and results."""
-    todo = [(entry, 0) for entry in gc.get_referents(cache) if type(entry) is not FunctionType]
+    todo = [(entry, 0) for entry in _tracked(cache) if type(entry) is not FunctionType]
     seen: set[int] = set()
     while todo and len(seen) < MOST:
         value, depth = todo.pop()
@@ -196,4 +196,9 @@ def _inside_of(cache: Any) -> Iterator[Any]:
         if is_a(value, (torch.Tensor, torch.nn.Module)):
             yield value
         elif depth < DEEPEST:
-            todo += [(each, depth + 1) for each in gc.get_referents(value)]
+            todo += [(each, depth + 1) for each in _tracked(value)]
+
+
+def _tracked(value: Any) -> Iterator[Any]:
+    """Yield what a value refers to and the collector tracks: what it does not track holds no tensor."""
+    return filter(gc.is_tracked, gc.get_referents(value))
