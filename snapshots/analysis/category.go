@@ -113,18 +113,6 @@ func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 	return sums
 }
 
-// Doubtful reports whether categories that have no bytes by these guesses may
-// really have some. That is so if more than one percent of the bytes have no
-// known category.
-func Doubtful(sums *[trace.CategoryCount]int64) bool {
-	const part = 100
-	whole := int64(0)
-	for _, bytes := range sums {
-		whole += bytes
-	}
-	return sums[trace.OtherCategory] > whole/part
-}
-
 // RulesAt returns the rules that gave the allocations alive right after an event
 // their categories. Categories come in their order, and within a category the
 // rule with the most bytes comes first.

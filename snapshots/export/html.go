@@ -196,20 +196,12 @@ func (s snapshot) htmlNumbers() []htmlNumbers {
 	}
 }
 
-// htmlCategories lists the live memory by category. As in the chart, memory of
-// unknown use from before recording is separate.
-func (s snapshot) htmlCategories() []htmlShare {
-	sums := s.index.CategoriesAt(s.event)
-	held := s.index.UnknownAt(s.event)
-	sums[trace.OtherCategory] -= held
-	var shares []htmlShare
-	for i, category := range trace.Categories {
-		if bytes := sums[category]; bytes > 0 {
-			shares = append(shares, s.share(category.String(), bandClass(i), bytes))
+// htmlCategories lists the live memory by category.
+func (s snapshot) htmlCategories() (shares []htmlShare) {
+	for _, share := range s.index.SharesAt(s.event) {
+		if share.Bytes > 0 {
+			shares = append(shares, s.share(share.Name, bandClass(share.Band), share.Bytes))
 		}
-	}
-	if held > 0 {
-		shares = append(shares, s.share(analysis.HeldBefore, bandClass(trace.CategoryCount), held))
 	}
 	return shares
 }

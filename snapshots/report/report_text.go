@@ -150,26 +150,18 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	p.line("")
 	p.line("  %s", title)
-	held := x.UnknownAt(d.PeakEvent)
-	unseen := max(0, x.UnseenAt(d.PeakEvent)-held)
-	doubtful := unseen == 0 && (c.Guessed || held > 0) && analysis.Doubtful(&c.Bytes) // else the last row says it
-	line := func(name string, bytes int64) {
-		if bytes > 0 {
-			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
-		}
-	}
-	for _, category := range trace.Categories {
-		bytes := c.Bytes[category]
+	var doubtful []string
+	for _, share := range x.SharesAt(d.PeakEvent) {
 		switch {
-		case category == trace.OtherCategory:
-			bytes -= held + unseen
-		case bytes == 0 && doubtful:
-			p.line("  %-18s%12s", category, "not known")
+		case share.Bytes > 0:
+			p.line("  %-22s%12s %3d%%  %s", share.Name, quantity.Bytes(share.Bytes), analysis.Percent(share.Bytes, whole), bar(share.Bytes, whole, 30))
+		case share.Empty == analysis.NotKnown:
+			doubtful = append(doubtful, share.Name)
 		}
-		line(category.String(), bytes)
 	}
-	line("held before", held)
-	line("not known", unseen)
+	if doubtful != nil {
+		p.wrap("  not known: ", strings.Join(doubtful, ", "))
+	}
 }
 
 // guessed says how much of the bytes at the peak is a guess, where the program says what some are for.

@@ -43,8 +43,7 @@ type question struct {
 type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
-	unknown    int64 // of other, held before recording by unknown stacks
-	unseen     int64 // of other, that the program has not seen
+	shares     []analysis.Share // they add up to the live memory
 	guessed    bool  // some categories are guesses
 	looking    bool  // the program has not looked at a whole step yet
 	rules      []analysis.RuleBytes
@@ -120,7 +119,7 @@ func answer(ctx context.Context, q question) facts {
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
-	f.unknown, f.unseen, f.guessed = x.UnknownAt(q.at), x.UnseenAt(q.at), x.GuessedAt(q.at)
+	f.shares, f.guessed = x.SharesAt(q.at), x.GuessedAt(q.at)
 	f.looking = x.Trace().Live != nil && x.Trace().Live.Looking
 	if q.rules {
 		f.rules = x.RulesAt(q.at)

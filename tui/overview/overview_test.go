@@ -128,11 +128,11 @@ func TestPinnedMemoryHasASection(t *testing.T) {
 // program without an allocator that counts.
 func TestNothingIsExactBesideWhatWasNotSeen(t *testing.T) {
 	for want, test := range map[string]struct {
-		unseen   int64
+		shares   []analysis.Share
 		settings []trace.Setting
 	}{
 		"categories exact":            {},
-		"not all was seen":            {unseen: 1},
+		"not all was seen":            {shares: []analysis.Share{{Name: analysis.NotKnown, Bytes: 1}}},
 		"only tensors that were seen": {settings: []trace.Setting{{Key: "allocator", Value: "none"}}},
 	} {
 		traced := tuitest.Recording()
@@ -140,7 +140,7 @@ func TestNothingIsExactBesideWhatWasNotSeen(t *testing.T) {
 			traced.Settings = test.settings
 		}
 		p := New(page.NewScene(screen.NewTheme(false, false), analysis.NewIndex(traced, &traced.Devices[0])))
-		if got := p.certainty(&facts{unseen: test.unseen}, 120); got != want {
+		if got := p.certainty(&facts{shares: test.shares}, 120); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

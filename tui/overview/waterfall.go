@@ -28,16 +28,15 @@ func (p *Page) falls(f *facts) []fall {
 		rows = append(rows, fall{name: name, bytes: bytes, style: style})
 		rest -= bytes
 	}
-	for _, c := range trace.Categories {
-		bytes := f.categories[c]
-		if c == trace.OtherCategory {
-			bytes -= f.unknown
+	for _, share := range f.shares {
+		if share.Band == trace.CategoryCount {
+			add(share.Name, share.Bytes, screen.Style{Fg: screen.Held})
+			continue
 		}
-		add(c.String(), bytes, screen.Style{Fg: screen.Band(c.Place())})
-		rows[len(rows)-1].none, rows[len(rows)-1].chosen = p.none(f, bytes), p.chosen(c)
-		rows = append(rows, p.rulesOf(f, c)...)
+		add(share.Name, share.Bytes, screen.Style{Fg: screen.Band(share.Band)})
+		rows[len(rows)-1].none, rows[len(rows)-1].chosen = share.Empty, p.chosen(share.Category)
+		rows = append(rows, p.rulesOf(f, share.Category)...)
 	}
-	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	if !p.Scene.Index.Uncached() {
 		add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
 		add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
@@ -58,19 +57,6 @@ func (p *Page) rulesOf(f *facts, c trace.Category) []fall {
 		}
 	}
 	return rows
-}
-
-// none says what is known of a category without bytes: that there may be
-// some in what no rule knows, or that there are none.
-func (p *Page) none(f *facts, bytes int64) string {
-	switch {
-	case bytes != 0 || !f.guessed && f.unknown == 0:
-		return ""
-	case analysis.Doubtful(&f.categories):
-		return "not known"
-	default:
-		return "none found"
-	}
 }
 
 // waterfall shows what reserved memory is made of. The compact one leaves out
@@ -117,7 +103,7 @@ func (p *Page) certainty(f *facts, w int) string {
 		return "guessed"
 	case f.guessed:
 		return "guessed · e by which rules"
-	case f.unseen > 0:
+	case slices.ContainsFunc(f.shares, func(s analysis.Share) bool { return s.Name == analysis.NotKnown }):
 		return "not all was seen"
 	}
 	return "categories exact"

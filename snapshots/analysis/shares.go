@@ -1,0 +1,60 @@
+package analysis
+
+import "github.com/memtop/memtop/snapshots/trace"
+
+// Share is a part of the live memory: a category or, behind those, memory of which it is
+// not known what it is for.
+type Share struct {
+	Name     string
+	Category trace.Category // OtherCategory of a part that is not known
+	Band     int            // its place in charts: all that is not known is in the last
+	Bytes    int64
+	Empty    string // what to say of a category without bytes, "" where it certainly has none
+}
+
+// NotKnown is what is said of memory of which a program that notes what memory is for has
+// noted nothing, and of a category that may be in the memory of others.
+const NotKnown = "not known"
+
+// SharesAt returns the shares of the memory that is live right after an event. The
+// categories come first, in their order. The bytes add up to RequestedAt.
+func (x *Index) SharesAt(event int) []Share {
+	sums, held := x.CategoriesAt(event), x.UnknownAt(event)
+	unseen := max(0, x.UnseenAt(event)-held)
+	empty := ""
+	switch {
+	case unseen > 0: // the last share says it
+	case !x.GuessedAt(event) && held == 0:
+	case doubtful(&sums):
+		empty = NotKnown
+	default:
+		empty = "none found"
+	}
+	sums[trace.OtherCategory] -= held + unseen
+	shares := make([]Share, 0, trace.CategoryCount+2)
+	for _, c := range trace.Categories {
+		s := Share{c.String(), c, c.Place(), sums[c], ""}
+		if s.Bytes == 0 {
+			s.Empty = empty
+		}
+		shares = append(shares, s)
+	}
+	for _, s := range []Share{{Name: HeldBefore, Bytes: held}, {Name: NotKnown, Bytes: unseen}} {
+		if s.Category, s.Band = trace.OtherCategory, heldBand; s.Bytes > 0 {
+			shares = append(shares, s)
+		}
+	}
+	return shares
+}
+
+// doubtful reports whether categories that have no bytes by these guesses may
+// really have some. That is so if more than one percent of the bytes have no
+// known category.
+func doubtful(sums *[trace.CategoryCount]int64) bool {
+	const part = 100
+	whole := int64(0)
+	for _, bytes := range sums {
+		whole += bytes
+	}
+	return sums[trace.OtherCategory] > whole/part
+}
