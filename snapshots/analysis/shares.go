@@ -34,7 +34,7 @@ func (x *Index) SharesAt(event int) []Share {
 	shares := make([]Share, 0, trace.CategoryCount+2)
 	for _, c := range trace.Categories {
 		s := Share{c.String(), c, c.Place(), sums[c], ""}
-		if s.Bytes == 0 {
+		if s.Bytes == 0 && c != trace.OtherCategory {
 			s.Empty = empty
 		}
 		shares = append(shares, s)
