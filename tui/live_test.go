@@ -38,7 +38,7 @@ func (d *driver) train(p *tuitest.Process, steps int) {
 // draw, with the keys that lead to each.
 var liveViews = map[string][]string{
 	"overview": {"1"}, "layers": {"2"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "events": {"7"},
-	"advice": {"0"},
+	"advice": {"0"}, "advice help": {"0", "?"},
 }
 
 func TestLiveScreens(t *testing.T) {

@@ -94,22 +94,15 @@ func TestALongPathIsCutInOneGo(t *testing.T) {
 	fatal.If(t, New(x.Trace()).Text(io.Discard, 80))
 }
 
+// TestACategoryThatMayBeInWhatIsNotKnownSaysSo has hardly anything that is not known, and much.
 func TestACategoryThatMayBeInWhatIsNotKnownSaysSo(t *testing.T) {
-	for name, test := range map[string]struct {
-		other int
-		want  bool
-	}{
-		"hardly anything is not known": {1000, false},
-		"much is not known":            {2000, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var b strings.Builder
-			text := fmt.Sprintf("%sdevice 0\nalloc 0x100000 100000 stack=data\nalloc 0x200000 %d stack=main\n", tracetest.Frames, test.other)
-			fatal.If(t, New(tracetest.Parse(t, text)).Text(&b, 80))
-			if got := strings.Contains(b.String(), "  not known: parameter, gradient, optimizer, activation,"); got != test.want {
-				t.Errorf("it says so: %v, want %v, in\n%s", got, test.want, &b)
-			}
-		})
+	for other, want := range map[int]bool{1000: false, 2000: true} {
+		var b strings.Builder
+		text := fmt.Sprintf("%sdevice 0\nalloc 0x100000 100000 stack=data\nalloc 0x200000 %d stack=main\n", tracetest.Frames, other)
+		fatal.If(t, New(tracetest.Parse(t, text)).Text(&b, 80))
+		if got := strings.Contains(b.String(), "  not known: parameter, gradient, optimizer, activation,"); got != want {
+			t.Errorf("it says so of %d bytes: %v, want %v, in\n%s", other, got, want, &b)
+		}
 	}
 }
 
