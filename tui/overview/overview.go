@@ -44,8 +44,8 @@ type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
 	shares     []analysis.Share // they add up to the live memory
-	guessed    bool  // some categories are guesses
-	looking    bool  // the program has not looked at a whole step yet
+	guessed    bool             // some categories are guesses
+	looking    bool             // the program has not looked at a whole step yet
 	rules      []analysis.RuleBytes
 	state      *analysis.Map
 	holders    []analysis.Holder

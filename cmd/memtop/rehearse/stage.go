@@ -72,11 +72,12 @@ func (s *stage) serve() {
 
 func (s *stage) library() string { return filepath.Join(s.folder, "library") }
 
-// clear ends what still runs and removes the folder.
+// clear ends what still runs and removes the folder, as the tidying process does when it is left alone.
 func (s *stage) clear() {
-	tidy(s.folder)
 	s.leave()
-	_ = s.guard() // it finds nothing more to do
+	if s.guard() != nil { // it was killed
+		tidy(s.folder)
+	}
 }
 
 // environment returns the variables of the command.

@@ -66,7 +66,11 @@ class History:
     def short(self) -> bool:
         """Report whether a snapshot has no more events than a measured step may have. Of a history that another part of
         memtop or the program keeps it is only known how many events it can have."""
-        return not self.foreign or _requested() - _cleared_at < MOST_ENTRIES
+        return not self.foreign or self.requests() < MOST_ENTRIES
+
+    def requests(self) -> int:
+        """Return how many requests there were since its events were last dropped."""
+        return _requested() - _cleared_at
 
     def _clear(self) -> None:
         global _cleared_at

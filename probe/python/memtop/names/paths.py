@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..memory.stacks import variables_of
-from ..safety.inspection import fields_of, is_a, items_of
+from ..safety.inspection import fields_of, is_a, items_of, module_of
 
 DEEPEST = 4  # steps from a variable to a tensor
 MOST = 20_000  # the most values of one container
@@ -31,6 +31,7 @@ _RAISED = [vars(BaseException)[name].__get__ for name in ("__traceback__", "__ca
 SHOWN = frozenset(("_parameters", "_buffers", "_modules"))  # what other parts of the agent show of a module
 BUILT_IN = frozenset(vars(torch.nn.Module()))  # what every module has, most of it empty
 EMPTY = (dict, OrderedDict, set)
+FSDP = "torch.distributed.fsdp."  # whose many objects have what its modules show
 
 
 class VariablePath(NamedTuple):
@@ -60,6 +61,8 @@ def inside(way: VariablePath) -> Iterator[VariablePath]:
         yield from _raised(way, value)
     elif not is_a(value, OPAQUE):
         built_in = BUILT_IN if is_a(value, torch.nn.Module) else ()
+        if not built_in and module_of(value).startswith(FSDP):
+            return
         for name, item in list(fields_of(value).items()):
             passed = name in built_in and (name in SHOWN or (type(item) in EMPTY and not item))
             if not passed and _may_lead_on(item):

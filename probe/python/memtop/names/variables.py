@@ -34,17 +34,19 @@ LINES = 3  # the most lines that are named
 
 @touches
 class Names:
-    """Names tensors. It belongs to the training thread, and keeps no value of the program."""
+    """Names tensors. It belongs to the training thread, and keeps no value of the program. What `earlier` has found out
+    about lines of code is not looked for again."""
 
-    def __init__(self, registry: Registry, stacks: Stacks, models: Models) -> None:
+    def __init__(self, registry: Registry, stacks: Stacks, models: Models, earlier: Names | None = None) -> None:
         self._registry = registry
         self._stacks = stacks
         self._models = models
         self._graphs = Graphs(registry)
         self.containers = Containers()
         # Lines that keep, by where they are looked for.
-        self._found: dict[tuple[Any, ...], list[tuple[CodeType, int]]] = {}
-        self._renewed: dict[tuple[Any, ...], bool] = {}  # whether code makes a variable's value from its last one
+        self._found: dict[tuple[Any, ...], list[tuple[CodeType, int]]] = earlier._found if earlier else {}
+        # Whether code makes a variable's value from its last one.
+        self._renewed: dict[tuple[Any, ...], bool] = earlier._renewed if earlier else {}
         self._named: set[int] = set()  # addresses that have got their name this time
 
     def show(self, frame: FrameType | None) -> None:

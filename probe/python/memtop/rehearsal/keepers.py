@@ -38,7 +38,6 @@ class Keepers(Names):
 
     def __init__(self, registry: Registry, *others: Any) -> None:
         super().__init__(registry, *others)
-        self._found = {}
         self._roots: list[Root] = []
         self._viewed: dict[int, int] = {}  # by address, the bytes of what containers have of it
 

@@ -23,6 +23,7 @@ from ..hooks.saved_tensors import ENGINE
 from ..memory.failed_request import asker, blocks_of, note_of_holding
 from ..memory.registry import KEEPABLE, OTHER
 from ..memory.source import KEPT_BY
+from ..names.variables import Names
 from ..safety.threads import called_by_pytorch, touches
 from .keepers import Keepers, found_by_scan, used_by
 
@@ -50,6 +51,7 @@ class Purposes:
         self._peak = 0  # bytes, at the last look
         self._before_backward = 0  # bytes, the most when a backward pass began
         self._main: CodeType | None = None
+        self._names: Names | None = None  # of the last look
 
     def begin(self) -> None:
         """Remember the program's code outside of functions, which runs now."""
@@ -82,10 +84,12 @@ class Purposes:
         self._peak = peak
         if stepped is not None:
             watch.steppers.note(stepped)
-        reached = None if outputs else Keepers(watch.registry, watch.stacks, watch.models)
+        known = watch.registry, watch.stacks, watch.models, self._names
+        reached = None if outputs else Keepers(*known)
+        self._names = reached or Names(*known)
         with watch.registry.lock:
             frame = None if outputs else asker() or self._after_all()
-            found = watch.known(scans=last or not self._looks, names=reached, frame=frame)
+            found = watch.known(scans=last or not self._looks, names=self._names, frame=frame)
             notes = {holding.address: note_of_holding(holding, "noted_category") for holding in found}
             for address, category in used_by(outputs).items():
                 if "noted_category" not in notes.get(address, {"noted_category": OTHER}):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import multiprocessing
 import os
 import pickle
@@ -39,6 +40,7 @@ from .trial import Trial
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
 QUIET = 16  # the same, after which one that goes on begins its history anew; with a viewer as soon as it settles
+LONG = 50_000  # requests without which no history is begun anew, but with a viewer
 MOST_ENTRIES = 4_000_000  # the most entries of the history, for each device
 
 Peaks = list[tuple[int, int]]  # by device: bytes allocated and bytes reserved
@@ -173,8 +175,10 @@ class Rehearsal:
     def _exit(self) -> None:
         """End with the program. Give PyTorch's own threads a moment to stop, as a real device would: one that is still
         returning from a backward pass would crash the process when the interpreter ends."""
+        began = time.monotonic()
         if self.end("exit"):
-            time.sleep(PAUSE)
+            gc.disable()  # the interpreter would collect at once what was just collected, and does once more as it ends
+            time.sleep(max(0, began + PAUSE - time.monotonic()))
 
     def _keep_history(self) -> None:
         """Write the history so far. The program is about to start or stop its own recording, or the process is
@@ -185,9 +189,10 @@ class Rehearsal:
         self._write_history(str(self._snapshots))
 
     def _begin_history_anew(self) -> None:
-        """Write the history of the highest peak, in place of that of a lower one, and begin another: a snapshot takes
-        time for each of its events, also one for viewers. The program's own history is left alone."""
-        if not self._native or self._history.foreign:
+        """Write a long history of the highest peak, in place of that of a lower one, and begin another: a snapshot
+        takes time for each of its events, also one for viewers. The program's own history is left alone. What a new one
+        finds at a later peak may be older than it, and is not known as well."""
+        if not self._native or self._history.foreign or not (_viewed() or self._history.requests() > LONG):
             return
         if self._allocated() > self._written:
             self._written = self._allocated()

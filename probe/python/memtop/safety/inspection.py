@@ -14,11 +14,17 @@ CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, deque, frozenset)
 
 _bases: Any = type.__dict__["__mro__"].__get__
 _members: Any = type.__dict__["__dict__"].__get__
+_module: Any = type.__dict__["__module__"].__get__
 
 
 def is_a(value: Any, kinds: Any) -> bool:
     """Report whether a value's own type is one of these types or extends one."""
     return issubclass(type(value), kinds)
+
+
+def module_of(value: Any) -> str:
+    """Return the name of the module of a value's own type."""
+    return str(_module(type(value)))
 
 
 def static(kind: type, name: str) -> Any:
@@ -51,9 +57,10 @@ def attribute_of(value: Any, name: str, default: Any = None) -> Any:
 def container_of(value: Any) -> Any:
     """Return the one of Python's own types of containers that a value's type is or extends, None if it is none."""
     kind = type(value)
-    if kind in CONTAINERS:
-        return kind
-    return next((own for own in CONTAINERS if issubclass(kind, own)), None)
+    for own in CONTAINERS:
+        if issubclass(kind, own):
+            return own
+    return None
 
 
 def items_of(value: Any) -> list[Any]:
