@@ -64,16 +64,24 @@ func (x *Index) Guessed() bool { return !x.verdicts().AllNoted() }
 // GuessedAt reports whether memtop guessed the category of some bytes that are
 // alive right after an event. Beside notes, what stacks and lives prove is no guess.
 func (x *Index) GuessedAt(event int) bool {
-	switch j := x.verdicts(); {
-	case j.AllNoted():
-		return false
-	case !j.AnyNoted():
-		return true
-	default:
-		return slices.ContainsFunc(x.RulesAt(event), func(r RuleBytes) bool {
-			return r.Bytes > 0 && r.Guessed()
-		})
+	guessed, _ := x.notNotedAt(event)
+	return guessed
+}
+
+// notNotedAt returns of the bytes alive right after an event whether any have a guessed
+// category, and how many have none: a writer that notes what memory is for noted
+// nothing of them, and no rule knows them.
+func (x *Index) notNotedAt(event int) (guessed bool, unseen int64) {
+	if j := x.verdicts(); j.AllNoted() || !j.AnyNoted() {
+		return !j.AllNoted(), 0
 	}
+	for _, r := range x.RulesAt(event) {
+		guessed = guessed || r.Bytes > 0 && r.Guessed()
+		if r.Category == trace.OtherCategory && r.Rule.Strength() != category.Exact {
+			unseen += r.Bytes
+		}
+	}
+	return guessed, unseen
 }
 
 // CategoriesAt returns the requested bytes of each category right after an event.
@@ -89,20 +97,6 @@ func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
 // UnknownAt returns the bytes alive right after an event that were held from
 // before recording began and that no rule gives a category.
 func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.clamp(event))[heldBand] }
-
-// UnseenAt returns the bytes alive right after an event of which a writer that notes what
-// memory is for has noted nothing, and that no rule gives a category.
-func (x *Index) UnseenAt(event int) (bytes int64) {
-	if j := x.verdicts(); j.AllNoted() || !j.AnyNoted() {
-		return 0
-	}
-	for _, r := range x.RulesAt(event) {
-		if r.Category == trace.OtherCategory && r.Rule.Strength() != category.Exact {
-			bytes += r.Bytes
-		}
-	}
-	return bytes
-}
 
 // CategoriesOf adds the bytes of rules up by category.
 func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {

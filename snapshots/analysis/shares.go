@@ -16,22 +16,23 @@ type Share struct {
 // noted nothing, and of a category that may be in the memory of others.
 const NotKnown = "not known"
 
-// SharesAt returns the shares of the memory that is live right after an event. The
-// categories come first, in their order. The bytes add up to RequestedAt.
-func (x *Index) SharesAt(event int) []Share {
+// SharesAt returns the shares of the memory that is live right after an event, and
+// GuessedAt. The categories come first, in their order. The bytes add up to RequestedAt.
+func (x *Index) SharesAt(event int) (shares []Share, guessed bool) {
 	sums, held := x.CategoriesAt(event), x.UnknownAt(event)
-	unseen := max(0, x.UnseenAt(event)-held)
+	guessed, unseen := x.notNotedAt(event)
+	unseen = max(0, unseen-held)
 	empty := ""
 	switch {
 	case unseen > 0: // the last share says it
-	case !x.GuessedAt(event) && held == 0:
+	case !guessed && held == 0:
 	case doubtful(&sums):
 		empty = NotKnown
 	default:
 		empty = "none found"
 	}
 	sums[trace.OtherCategory] -= held + unseen
-	shares := make([]Share, 0, trace.CategoryCount+2)
+	shares = make([]Share, 0, trace.CategoryCount+2)
 	for _, c := range trace.Categories {
 		s := Share{c.String(), c, c.Place(), sums[c], ""}
 		if s.Bytes == 0 && c != trace.OtherCategory {
@@ -44,7 +45,7 @@ func (x *Index) SharesAt(event int) []Share {
 			shares = append(shares, s)
 		}
 	}
-	return shares
+	return shares, guessed
 }
 
 // doubtful reports whether categories that have no bytes by these guesses may

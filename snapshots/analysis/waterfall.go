@@ -47,7 +47,8 @@ type Row struct {
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
 	rows := make([]Row, 0, trace.CategoryCount+5)
-	sums, unseen := x.CategoriesAt(at), x.UnseenAt(at)
+	sums := x.CategoriesAt(at)
+	_, unseen := x.notNotedAt(at)
 	sums[trace.OtherCategory] -= unseen
 	for _, c := range trace.Categories {
 		rows = append(rows, Row{PurposeRow, c.Purpose(), c, sums[c]})

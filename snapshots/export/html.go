@@ -198,7 +198,8 @@ func (s snapshot) htmlNumbers() []htmlNumbers {
 
 // htmlCategories lists the live memory by category.
 func (s snapshot) htmlCategories() (shares []htmlShare) {
-	for _, share := range s.index.SharesAt(s.event) {
+	found, _ := s.index.SharesAt(s.event)
+	for _, share := range found {
 		if share.Bytes > 0 {
 			shares = append(shares, s.share(share.Name, bandClass(share.Band), share.Bytes))
 		}

@@ -151,7 +151,8 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	p.line("")
 	p.line("  %s", title)
 	var doubtful []string
-	for _, share := range x.SharesAt(d.PeakEvent) {
+	shares, _ := x.SharesAt(d.PeakEvent)
+	for _, share := range shares {
 		switch {
 		case share.Bytes > 0:
 			p.line("  %-22s%12s %3d%%  %s", share.Name, quantity.Bytes(share.Bytes), analysis.Percent(share.Bytes, whole), bar(share.Bytes, whole, 30))

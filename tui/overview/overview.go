@@ -119,7 +119,7 @@ func answer(ctx context.Context, q question) facts {
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
-	f.shares, f.guessed = x.SharesAt(q.at), x.GuessedAt(q.at)
+	f.shares, f.guessed = x.SharesAt(q.at)
 	f.looking = x.Trace().Live != nil && x.Trace().Live.Looking
 	if q.rules {
 		f.rules = x.RulesAt(q.at)
