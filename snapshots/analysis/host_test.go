@@ -22,6 +22,7 @@ func TestTensorsOfAProcessorAreJudgedByTheirSites(t *testing.T) {
 		{42, 405176, 162090, 12636},
 		{47, 405268, 162088, 12753},
 		{56, 407356, 164138, 14801},
+		{65, 411464, 168229, 16732},
 		{77, 413516, 170269, 16732},
 		{94, 415564, 172317, 16732},
 		{109, 417612, 174365, 16732},
@@ -71,8 +72,7 @@ func TestTensorsOfAProcessorAreJudgedByTheirSites(t *testing.T) {
 func TestABoxSaysHowMuchOfTheMachinesMemoryWasLeft(t *testing.T) {
 	tr := tracetest.Parse(t, "device 0\n")
 	tr.Live = &trace.Live{Ended: &trace.Ending{}, Gauges: []trace.Gauge{{Device: trace.HostDevice, Total: 8 << 30, Used: 6 << 30, Process: 5 << 30}}}
-	want := "the process had 5.0 GiB of host memory, and 2.0 GiB of the 8.0 GiB of the machine were left"
-	if got := NewIndex(tr, tr.Device(0)).Findings()[0].Evidence; !strings.Contains(got, want) {
-		t.Errorf("%q does not say %q", got, want)
+	if got := NewIndex(tr, tr.Device(0)).Findings()[0].Evidence; !strings.Contains(got, "had 5.0 GiB of host memory, and 2.0 GiB of the 8.0 GiB of the machine were left") {
+		t.Error(got)
 	}
 }
