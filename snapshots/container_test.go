@@ -39,20 +39,14 @@ func TestEmbeddedTextIsDecodedHoweverItArrives(t *testing.T) {
 }
 
 func TestEmbeddedTextThatIsNoneIsAnError(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		want error
-	}{
-		"cut within a group":     {"AAAABB", io.ErrUnexpectedEOF},
-		"a letter of no meaning": {`AA!A"`, base64.CorruptInputError(2)},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := io.ReadAll(embedded(bufio.NewReader(strings.NewReader(test.text))))
-			if err == nil || err.Error() != test.want.Error() {
-				t.Errorf("got %v, want %v", err, test.want)
-			}
-		})
+	for text, want := range map[string]error{
+		"AAAABB": io.ErrUnexpectedEOF,         // cut within a group
+		`AA!A"`:  base64.CorruptInputError(2), // a letter of no meaning
+	} {
+		_, err := io.ReadAll(embedded(bufio.NewReader(strings.NewReader(text))))
+		if err == nil || err.Error() != want.Error() {
+			t.Errorf("%q: got %v, want %v", text, err, want)
+		}
 	}
 }
 

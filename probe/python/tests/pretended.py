@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from memtop.link.program import Json, Refused
 from memtop.link.queue import ALLOC, FREE, STEP, STEP_BEGIN, STEP_END, Link, now_us
 
-CATEGORIES = ("parameter", "gradient", "optimizer", "activation", "input")
 PARAMETERS, ACTIVATIONS = 12, 200
 
 
