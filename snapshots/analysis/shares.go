@@ -40,8 +40,8 @@ func (x *Index) SharesAt(event int) (shares []Share, guessed bool) {
 		}
 		shares = append(shares, s)
 	}
-	for _, s := range []Share{{Name: HeldBefore, Bytes: held}, {Name: NotKnown, Bytes: unseen}} {
-		if s.Category, s.Band = trace.OtherCategory, heldBand; s.Bytes > 0 {
+	for _, s := range []Share{{Name: HeldBefore, Band: heldBand, Bytes: held}, {Name: NotKnown, Band: heldBand, Bytes: unseen}} {
+		if s.Bytes > 0 {
 			shares = append(shares, s)
 		}
 	}

@@ -59,14 +59,17 @@ def inside(way: VariablePath) -> Iterator[VariablePath]:
         yield from _closed_over(way, value)
     elif is_a(value, BaseException):
         yield from _raised(way, value)
-    elif not is_a(value, OPAQUE):
+    elif not _is_opaque(value):
         built_in = BUILT_IN if is_a(value, torch.nn.Module) else ()
-        if not built_in and module_of(value).startswith(FSDP):
-            return
         for name, item in list(fields_of(value).items()):
             passed = name in built_in and (name in SHOWN or (type(item) in EMPTY and not item))
             if not passed and _may_lead_on(item):
                 yield VariablePath(item, f"{way.path}.{name}", name, type(value), way.left - 1)
+
+
+def _is_opaque(value: Any) -> bool:
+    """Report whether a value's attributes are not followed."""
+    return is_a(value, OPAQUE) or (module_of(value).startswith(FSDP) and not is_a(value, torch.nn.Module))
 
 
 def _may_lead_on(value: Any) -> bool:
