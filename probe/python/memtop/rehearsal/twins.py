@@ -43,12 +43,12 @@ class Twins:
             return x
         if not _plain(x):
             return None
-        storage = x.untyped_storage()
-        twin = self._twins.get(storage._cdata)
-        if twin is None or twin.content is None or twin.content.nbytes() != storage.nbytes():
+        number = _number_of(x)
+        twin = self._twins.get(number)
+        if twin is None or twin.content is None or twin.content.nbytes() != x.untyped_storage().nbytes():
             return None
         if not _came(twin):
-            self._twins.pop(storage._cdata, None)
+            self._twins.pop(number, None)
             return None
         return _seen(x, twin)
 
@@ -67,16 +67,17 @@ class Twins:
 
     def put(self, x: Any, value: Any) -> None:
         """Note the value of what an operation has made and returns, None if it is not known."""
-        storage = x.untyped_storage()
-        earlier = self._twins.get(storage._cdata)
+        number = _number_of(x)
+        earlier = self._twins.get(number)
         if earlier is not None and earlier.content is None and not earlier.storage.expired():
             return
         captured = torch._C._cuda_isCurrentStreamCapturing()
-        if value is None and not captured:
-            self._twins.pop(storage._cdata, None)
+        if value is None and not (captured and small(x)):
+            self._twins.pop(number, None)
             return
+        storage = x.untyped_storage()
         content = None if captured else torch.UntypedStorage(storage.nbytes())
-        twin = self._twins[storage._cdata] = _Twin(StorageWeakRef(storage), content)
+        twin = self._twins[number] = _Twin(StorageWeakRef(storage), content)
         if content is not None:
             _seen(x, twin).copy_(value)
         self._tidy()
@@ -96,7 +97,7 @@ class Twins:
         for them, so it is called when the value is needed."""
         if x.numel() * x.element_size() == x.untyped_storage().nbytes():
             self.put(x, torch.zeros((), dtype=x.dtype, device="cpu"))
-        twin = self._twins.get(x.untyped_storage()._cdata)
+        twin = self._twins.get(_number_of(x))
         if twin is not None and twin.content is not None and _plain(x):
             twin.coming.append((_seen(x, twin), fetch))
 
@@ -117,6 +118,13 @@ class Twins:
         if len(self._twins) > self._room:
             self._twins = {number: twin for number, twin in list(self._twins.items()) if not twin.storage.expired()}
             self._room = 2 * len(self._twins) + ROOM
+
+
+@touches
+def _number_of(x: Any) -> int:
+    """Return the number of a tensor's storage. PyTorch adds gradients in place only where Python has not asked for the
+    storage itself, so only that of a small tensor is asked for: it would change what the program takes."""
+    return int(torch._C._storage_address(x))
 
 
 @touches

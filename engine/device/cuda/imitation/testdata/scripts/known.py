@@ -158,4 +158,15 @@ drawn = torch.empty(64, dtype=torch.long, device="cuda")
 assert drawn.data_ptr() == place and drawn.sum().item() == 0 and drawn.tolist() == [0] * 64
 labels = torch.randint(2, (1 << 20,)).cuda()
 assert labels.min() >= 0 and labels.max() == 1, "labels of pictures are not known"
+
+
+def requests(uses):
+    """Return how many requests a tensor with so many uses makes."""
+    before, x = torch.cuda.memory_stats()["allocation.all.allocated"], weights.requires_grad_() * 2
+    sum((x * n).sum() for n in range(uses)).backward()
+    return torch.cuda.memory_stats()["allocation.all.allocated"] - before
+
+
+made = [requests(uses) for uses in (1, 2, 3, 4, 5)][1:]
+assert made[1] - made[0] == made[2] - made[1] == made[3] - made[2], f"{made}: gradients are added in place"
 print("known", len(lengths), "in", os.path.basename(__file__))
