@@ -25,6 +25,7 @@ from ..memory.registry import KEEPABLE, OTHER
 from ..memory.source import KEPT_BY
 from ..names.variables import Names
 from ..safety.threads import called_by_pytorch, touches
+from ..watch.watch import Watch
 from .keepers import Keepers, found_by_scan, used_by
 
 MOST = 64  # looks
@@ -76,12 +77,21 @@ class Purposes:
     @touches
     def look(self, stepped: Any = None, peak: int = 0, last: bool = False, outputs: Any = ()) -> None:
         """Note what the live memory is for, after a peak of so many bytes. This thread may have just stepped an
-        optimizer, whose gradients it may read, or begin a backward pass from outputs."""
+        optimizer, whose gradients it may read, or begin a backward pass from outputs. A failure of the agent's is said,
+        and the program goes on."""
         watch = agent.watching()
         few = len(self._looks) < SPARING or peak - self._peak > self._peak // SPARING
-        if watch is None or (not last and (not few or len(self._looks) == MOST)):
+        if watch is None or watch.guard.error or (not last and (not few or len(self._looks) == MOST)):
             return
         self._peak = peak
+        try:
+            self._find(watch, stepped, last, outputs)
+        except Exception as error:
+            watch.guard.fail(error)
+            print(f"memtop: what memory is for is not known, the agent failed: {watch.guard.error}", file=sys.stderr)
+
+    @touches
+    def _find(self, watch: Watch, stepped: Any, last: bool, outputs: Any) -> None:
         if stepped is not None:
             watch.steppers.note(stepped)
         known = watch.registry, watch.stacks, watch.models, self._names
