@@ -109,7 +109,8 @@ type said struct {
 const longestLine = 16 << 20
 
 // ReadRehearsed reads the reports so far of a rehearsed program's processes: those that use a
-// device come first, in the order of their ranks.
+// device come first, in the order of their ranks; of the others, those that were started
+// come before what started them.
 func ReadRehearsed(folder string) ([]Rehearsed, error) {
 	paths, err := fs.Glob(os.DirFS(folder), "*.rehearsed")
 	if err != nil {
@@ -128,13 +129,15 @@ func ReadRehearsed(folder string) ([]Rehearsed, error) {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b Rehearsed) int {
-		if a.Begun != b.Begun {
-			if a.Begun {
-				return -1
-			}
-			return 1
+		switch {
+		case a.Begun && b.Begun:
+			return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.PID, b.PID))
+		case !a.Begun && !b.Begun:
+			return cmp.Compare(b.PID, a.PID)
+		case a.Begun:
+			return -1
 		}
-		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.PID, b.PID))
+		return 1
 	})
 	return all, nil
 }

@@ -60,11 +60,12 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 				{PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Rank: 1, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}}, Unchanged: "it has none"},
 			},
 		},
-		"ranks before a launcher, in their order": {
-			map[string]string{"1.rehearsed": torch, "5.rehearsed": begin("1"), "6.rehearsed": begin("0")},
+		"ranks before a launcher, in their order, also one that used no device": {
+			map[string]string{"1.rehearsed": torch, "7.rehearsed": torch, "5.rehearsed": begin("1"), "6.rehearsed": begin("0")},
 			[]python.Rehearsed{
 				{PID: 6, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1},
 				{PID: 5, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Rank: 1, Devices: 1},
+				{PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA},
 				{PID: 1, PyTorch: one.PyTorch, CUDA: one.CUDA},
 			},
 		},

@@ -104,8 +104,8 @@ def _tell_failure() -> None:
     failure = getattr(sys, "last_value", None)  # set when the interpreter prints an exception
     if failure is None or isinstance(failure, SystemExit):
         return
-    text = (str(failure).strip().splitlines() or [""])[0]
-    note("failed", error=f"{type(failure).__name__}: {text[:500]}{_place(failure)}")
+    text = next((line for line in str(failure).splitlines() if any(map(str.isalpha, line))), "")  # others draw a frame
+    note("failed", error=f"{type(failure).__name__}: {text.strip()[:500]}{_place(failure)}")
 
 
 def _place(failure: BaseException) -> str:
