@@ -135,9 +135,7 @@ func TestWhatARehearsalSaysOfReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "reads.py")
-			if err := os.WriteFile(path, []byte("import torch; torch.cuda.init()\n"+test.script+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte("import torch; torch.cuda.init()\n"+test.script+"\n"), 0o600))
 			r := rehearseWith(t, append(test.flags, "--", python, path)...)
 			if r.code != 0 || r.Bound != test.bound || r.Ended != test.ended || len(r.Ranks) != 1 {
 				t.Errorf("code %d, %d ranks, %s, %s: %+v, %s", r.code, len(r.Ranks), r.Bound, r.Ended, r.DependsOnData, r.stderr)

@@ -56,9 +56,7 @@ func TestAnswersAreTakenFromAnAttacker(t *testing.T) {
 func interpreted(t *testing.T, script string) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python3.14")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // a program
 	program, err := os.Open(path)
 	fatal.If(t, err)
 	defer program.Close()

@@ -43,9 +43,7 @@ func TestNothingOfAnothersRunsWithRootsRights(t *testing.T) {
 	for name, test := range attackers {
 		t.Run(name, func(t *testing.T) {
 			folder := stage(t, int(test.owner))
-			if err := os.Chmod(folder, 0o777); err != nil { //nolint:gosec // all of them write into it
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Chmod(folder, 0o777)) //nolint:gosec // all of them write into it
 			t.Setenv("SECRET_OF_ROOT", "1")
 			secret, err := unix.Open(stage(t, 0), unix.O_RDONLY, 0) // as a shell hands files on
 			fatal.If(t, err)
@@ -227,9 +225,7 @@ func TestRootsHelpersEndWithTheOneThatAsked(t *testing.T) {
 	folder := stage(t, attacker)
 	p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: attacker, Gid: attacker}))
 	fatal.If(t, os.WriteFile(filepath.Join(folder, "holds"), nil, 0o600))
-	if err := os.Chmod(folder, 0o777); err != nil { //nolint:gosec // another user writes into it
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(folder, 0o777)) //nolint:gosec // another user writes into it
 	text, err := json.Marshal(&order{Task: *p.task(), PID: p.program.PID, Rights: p.rights})
 	fatal.If(t, err)
 	helper := exec.CommandContext(t.Context(), "/proc/self/exe")
