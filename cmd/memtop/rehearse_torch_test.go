@@ -182,12 +182,13 @@ func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
 		"an exit code":               {5, "ended with exit code 5", []string{"-c", "import torch; raise SystemExit(5)"}},
 		"no use of the device":       {0, "", []string{"-c", "import torch; torch.ones(1)"}},
 		"a failure before its use":   {1, "No module named 'not_there'", []string{"-c", "import torch, not_there"}},
+		"a framed one":               {1, "RuntimeError: it broke", []string{"-c", "import torch; raise RuntimeError('====\\nit broke')"}},
 		"killed":                     {137, "the kernel may have killed it for lack of this machine's memory", []string{"-c", "import os, torch; torch.ones(1).cuda(); os.kill(os.getpid(), 9)"}},
 		"one that the imitation has": {1, "", []string{"-c", "import torch; torch.ones(1).cuda().device_that_is_not()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rehearseWith(t, append([]string{"--", python}, test.words...)...)
-			if r.code != test.code || !r.Fits || !strings.Contains(r.stderr, test.text) {
+			if r.code != test.code || !r.Fits || !strings.Contains(r.Error+r.stderr, test.text) {
 				t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 			}
 		})

@@ -59,7 +59,7 @@ def saved_by(node: Any) -> Iterator[Any]:
         with ignored(RuntimeError):  # a backward pass has freed it
             saved = getattr(node, name)
             for each in saved if isinstance(saved, (list, tuple)) else (saved,):
-                if each is not None and isinstance(tensor := each.data, torch.Tensor) and not _is_number(tensor):
+                if isinstance(tensor := getattr(each, "data", None), torch.Tensor) and not _is_number(tensor):
                     yield tensor
 
 

@@ -5,7 +5,8 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, _fully_shard, fully_shard
 
 WIDTH, LAYERS = 512, 4
 
@@ -38,5 +39,10 @@ for _ in range(2):
     optimizer.zero_grad()
 state = sum(t.to_local().nbytes for s in optimizer.state.values() for t in s.values() if t.dim())
 assert state == 2 * held, (state, held)
+if hasattr(common := _fully_shard._fsdp_common, "ShardPlacementResult"):  # one module over two meshes, as with experts
+    mesh = common.FSDPMeshInfo(init_device_mesh("cuda", (world, 1), mesh_dim_names=("a", "b"))["b"], 0)
+    own, module = common.ShardPlacementResult(common.Shard(0), mesh), nn.Linear(WIDTH, WIDTH)
+    fully_shard(module, shard_placement_fn=lambda p: own if p.dim() == 1 else None).cuda()
+    module(torch.randn(8, WIDTH, device="cuda")).sum().backward()
 print(f"rank {dist.get_rank()} of {world}: weights {held}, peak {torch.cuda.max_memory_allocated()}")
 dist.destroy_process_group()
