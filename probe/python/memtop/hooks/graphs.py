@@ -44,6 +44,7 @@ def nodes_in(value: Any) -> Iterator[Any]:
             yield node
 
 
+SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")  # without it, PyTorch runs the program's hooks to show it
 _NUMBERS = (torch.float64, torch.int64, torch.bool, torch.complex128)
 _saving: dict[type, tuple[str, ...]] = {}  # by type of node, the attributes that have what it saved, as it lies there
 
@@ -51,7 +52,7 @@ _saving: dict[type, tuple[str, ...]] = {}  # by type of node, the attributes tha
 @touches
 def saved_by(node: Any) -> Iterator[Any]:
     """Yield the tensors that a node has saved. What the program's own hooks made of one is passed over. Only who may
-    call `nodes_in` may call this, for nodes that no backward pass has."""
+    call `nodes_in` may call this, for nodes that no backward pass has. There are none unless `SHOWN`."""
     kind = type(node)
     if kind not in _saving:
         _saving[kind] = tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..hooks.graphs import SHOWN
 from ..hooks.layers import Layers
 from ..hooks.models import Models
 from ..link.program import Refused
@@ -62,7 +63,8 @@ class Checkpointing:
             self._check_names(value)
         chosen = self._chosen(value)
         if not chosen:
-            raise Refused("the blocks save only their inputs, so recomputing them would free nothing")
+            frees_nothing = "the blocks save only their inputs, so recomputing them would free nothing"
+            raise Refused(frees_nothing if SHOWN else "this release of PyTorch does not show what the blocks save")
         for model in {id(m): m for seen in chosen if (m := hugging_face.model_of(seen)) is not None}.values():
             if self.value == OFF and hugging_face.is_on(model):
                 raise Refused("the program has gradient checkpointing on already")
