@@ -22,9 +22,7 @@ func passesForTorch(t *testing.T, python, folder string, as *syscall.Credential)
 	t.Helper()
 	library := filepath.Join(folder, "libtorch_cpu.so")
 	fatal.If(t, os.WriteFile(library, []byte("as large as it is mapped"), 0o666))
-	if err := os.Chmod(library, 0o666); err != nil { //nolint:gosec // another user maps it
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(library, 0o666)) //nolint:gosec // another user maps it
 	const program = `
 import mmap, sys
 file = open(sys.argv[1], "r+b")

@@ -137,9 +137,7 @@ func (k *kit) nothingLeft() {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(name, []byte(text), 0o700)) //nolint:gosec // it is run
 }
 
 func TestEveryPartIsInTheTable(t *testing.T) {

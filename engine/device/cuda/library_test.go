@@ -90,9 +90,7 @@ func TestWorkOfAnotherLibraryComesAfterWhatWasQueued(t *testing.T) {
 	b := beside(t, d)
 	d.Upload(x, []byte{7})
 	p := copier(t, driver, b, y, x)
-	if err := b.Close(); err != nil { // which has the stream's work done before that of the compute stream
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Close()) // which has the stream's work done before that of the compute stream
 	got := make([]byte, 1)
 	if err := errors.Join(p.Await(), d.Download(got, y)); err != nil || got[0] != 7 {
 		t.Errorf("it read %d (%v), want 7", got[0], err)

@@ -98,9 +98,7 @@ func (p sized) try(t *testing.T, d *cuda.Device, kind device.DType, multiply fun
 	defer host.Close() //nolint:errcheck // the test ends
 	c, pre := onDevice(t, d, kind, p.m*p.n), device.Array{}
 	d.Fill(c, math.NaN())
-	if err := d.Synchronize(); err != nil { // before what takes long on the processor
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Synchronize()) // before what takes long on the processor
 	a, b := operand(t, host, d, kind, p.m*p.k, 1), operand(t, host, d, kind, p.n*p.k, 2)
 	if p.gelu {
 		pre = onDevice(t, d, kind, p.m*p.n)

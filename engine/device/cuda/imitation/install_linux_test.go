@@ -87,9 +87,7 @@ func checkMode(t *testing.T, path string, want os.FileMode) {
 func TestFoldersThatPreloadingCannotUse(t *testing.T) {
 	installable(t)
 	open := t.TempDir()
-	if err := os.Chmod(open, 0o755); err != nil { //nolint:gosec // it is what is refused
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(open, 0o755)) //nolint:gosec // it is what is refused
 	for folder, reason := range map[string]string{
 		open:                               "is not closed to others",
 		"relative":                         "must be absolute",
