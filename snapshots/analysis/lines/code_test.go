@@ -44,6 +44,10 @@ frame c "/work/train.py" 3 "main"`, "train.py:3 main"},
 frame a "/opt/pytorch/torch/nn/modules/linear.py" 125 "forward"
 frame b "/opt/pytorch/torch/utils/_contextlib.py" 116 "decorate_context"
 frame c "/work/train.py" 3 "main"`, "train.py:3 main"},
+		"what a library puts around its functions": {`
+frame a "/x/site-packages/transformers/utils/deprecation.py" 173 "wrapped_func"
+frame b "/x/site-packages/transformers/models/llama/modeling_llama.py" 90 "forward"
+frame c "/x/site-packages/trl/trainer/sft_trainer.py" 7 "train"`, "modeling_llama.py:90 forward"},
 		"a project in a folder named torch": {`
 frame a "/opt/conda/lib/python3.11/site-packages/torch/nn/functional.py" 100 "relu"
 frame b "/home/me/torch/model.py" 7 "forward"
