@@ -56,8 +56,8 @@ def saved_by(node: Any) -> Iterator[Any]:
     kind = type(node)
     if kind not in _saving:
         _saving[kind] = tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
-    for name in _saving[kind]:
-        with ignored(RuntimeError):  # a backward pass has freed it
+    with ignored(RuntimeError):  # a backward pass has freed all of it
+        for name in _saving[kind]:
             saved = getattr(node, name)
             for each in saved if isinstance(saved, (list, tuple)) else (saved,):
                 if isinstance(tensor := getattr(each, "data", None), torch.Tensor) and not _is_number(tensor):

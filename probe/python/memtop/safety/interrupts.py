@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import FOLDER
 
+_SIGNALS = signal.valid_signals()  # Python makes the set anew at each call
 _BARE = (StopIteration, AssertionError, MemoryError)  # Python raises them without a text
 
 
@@ -41,7 +42,7 @@ def is_of_program(error: BaseException) -> bool:
     if not isinstance(error, Exception):
         return True
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    handlers = {_code(handler) for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+    handlers = {_code(handler) for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     return any(frame.f_code in handlers or _interrupts(frame) for frame in frames) or _is_set(error, frames[-1])
 
 
