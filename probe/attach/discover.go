@@ -114,10 +114,12 @@ func (s sighting) ask(ctx context.Context, slots chan struct{}) (*protocol.Info,
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
-		return s.info(ctx)
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // those that had the slots give them back when time is up
 		return nil, fmt.Errorf("%v was not asked: %d others do not answer", s.endpoint, asking)
 	}
+	return s.info(ctx)
 }
 
 // endpoint is a socket, and the process that should be listening on it.

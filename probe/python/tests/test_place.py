@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Servers
+from conftest import Servers, eventually
 
 from memtop.link import socket_folder
 from memtop.link.connection import connect
@@ -133,6 +133,7 @@ def test_the_kernel_says_who_is_at_the_other_end() -> None:
 def test_viewers_learn_the_program_from_the_kernel_whoever_accepts(serving: Servers) -> None:
     with socket.socket(socket.AF_UNIX) as viewer:
         viewer.connect(serving.link.path)
+        eventually("the host's listener", lambda: serving.host.listeners)
         serving.host.listeners[0].accept()[0].close()
         assert socket_folder.peer_of(viewer) == (os.getpid(), os.geteuid())
 
