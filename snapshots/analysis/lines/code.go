@@ -63,7 +63,7 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 	case line <= 0 || isGenerated(file) || isPyTorch(file) || c.isStandard(file):
 		return framework
 	case packagesIn(file) >= 0, within(file, vendorFolders[:]), within(file, copied[:]):
-		if strings.Contains(name, "wrap") { // what a library puts around functions, such as a warning
+		if hasPrefix(name, "wrapper", "wrapped") { // what a library puts around functions, such as a warning
 			return framework
 		}
 		return library

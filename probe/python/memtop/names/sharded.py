@@ -9,7 +9,6 @@ parameters. The class is private: if this version of PyTorch has another one, no
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -63,8 +62,9 @@ def gathered_in(module: Any) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a module that are gathered now, with their names."""
     state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
     groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]  # a single one
-    for parameter in itertools.chain.from_iterable(getattr(group, "fsdp_params", ()) for group in groups):
-        yield from _parts_of(parameter)
+    for group in groups:
+        for parameter in getattr(group, "fsdp_params", ()):
+            yield from _parts_of(parameter)
 
 
 @touches
