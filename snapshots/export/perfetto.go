@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"strconv"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -46,13 +45,24 @@ func writePerfetto(w io.Writer, t *trace.Trace, o Options) error {
 // perfetto writes events, with commas between.
 type perfetto struct {
 	w       *bufio.Writer
-	buf     []byte
 	base    int64 // time that counts as 0, microseconds since the epoch
 	devices int
-	some    bool // an event has been written
+	between string // what stands before the next event, "" for the first
 
 	index *analysis.Index // of the device being written
 	timed bool
+}
+
+// traceEvent is an event as viewers read it. Times are in microseconds.
+type traceEvent struct {
+	Phase    string `json:"ph"`
+	Process  int    `json:"pid"`
+	Start    int64  `json:"ts"`
+	Name     string `json:"name"`
+	Thread   int    `json:"tid,omitempty"`
+	Duration *int64 `json:"dur,omitempty"`
+	Scope    string `json:"s,omitempty"`
+	Args     any    `json:"args,omitempty"`
 }
 
 // earliest returns the earliest time in the trace.
@@ -76,8 +86,7 @@ func earliest(t *trace.Trace, indexes []*analysis.Index) int64 {
 
 func (p *perfetto) device(x *analysis.Index) {
 	p.index, p.timed = x, x.Timed()
-	p.begin("M", "process_name", 0)
-	p.args(map[string]any{"name": deviceName(x)})
+	p.write(traceEvent{Phase: "M", Name: "process_name", Args: map[string]any{"name": deviceName(x)}})
 	if !x.History() {
 		p.instant(noHistory, x.End(), map[string]any{})
 	}
@@ -103,44 +112,20 @@ func timeAt(x *analysis.Index, event int) int64 {
 	return x.Device().Events.At(event).Time
 }
 
-// begin writes the fields that every event has.
-func (p *perfetto) begin(phase, name string, ts int64) {
-	p.buf = p.buf[:0]
-	if p.some {
-		p.buf = append(p.buf, ',')
-	}
-	p.some = true
-	p.buf = append(p.buf, "\n{\"ph\":\""...)
-	p.buf = append(p.buf, phase...)
-	p.buf = append(p.buf, '"')
-	p.number("pid", int64(p.index.Device().ID))
-	p.number("ts", ts)
-	p.buf = append(p.buf, `,"name":`...)
-	p.buf = append(p.buf, asValue(name)...)
-}
-
-func (p *perfetto) number(key string, n int64) {
-	p.buf = append(append(append(p.buf, `,"`...), key...), `":`...)
-	p.buf = strconv.AppendInt(p.buf, n, 10)
-}
-
-// args ends an event with its arguments.
-func (p *perfetto) args(args map[string]any) {
-	_, _ = p.w.Write(p.buf) // Flush returns the error
-	p.text(`,"args":`)
-	p.value(args)
-	p.text("}")
+// write writes an event of the device.
+func (p *perfetto) write(e traceEvent) {
+	e.Process = p.index.Device().ID
+	p.text(p.between + "\n")
+	p.between = ","
+	p.value(e)
 }
 
 func (p *perfetto) text(s string) { _, _ = p.w.WriteString(s) }
 
-func (p *perfetto) value(v any) { _, _ = p.w.Write(asValue(v)) }
-
-// asValue returns a name or arguments as JSON writes them.
-func asValue(v any) []byte {
+func (p *perfetto) value(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("export: " + err.Error()) // maps of numbers and strings always have a JSON form
+		panic("export: " + err.Error()) // events of numbers and strings always have a JSON form
 	}
-	return text
+	_, _ = p.w.Write(text)
 }

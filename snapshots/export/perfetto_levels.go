@@ -2,7 +2,6 @@ package export
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 )
@@ -15,8 +14,8 @@ type point struct {
 
 // counter is one level over time, thinned out.
 type counter struct {
-	name      string // as quoted JSON
-	low, high point  // of the run so far
+	name      string
+	low, high point // of the run so far
 	empty     bool
 	written   bool
 	last      int64 // the level written last
@@ -49,10 +48,7 @@ func (c *counter) write(p *perfetto, at point) {
 		return
 	}
 	c.written, c.last = true, at.level
-	p.begin("C", c.name, p.when(at.event))
-	p.buf = append(p.buf, `,"args":{"bytes":`...)
-	p.buf = append(strconv.AppendInt(p.buf, at.level, 10), "}}"...)
-	_, _ = p.w.Write(p.buf) // Flush returns the error
+	p.write(traceEvent{Phase: "C", Name: c.name, Start: p.when(at.event), Args: map[string]int64{"bytes": at.level}})
 }
 
 // levels writes requested and reserved memory.
@@ -83,26 +79,16 @@ func (p *perfetto) levels() {
 func (p *perfetto) categories() {
 	n := p.index.End() + 1
 	t := p.index.Timeline(analysis.ByCategory, 0, n, max(min(categoryRuns/p.devices, n), 1))
-	names := make([][]byte, len(t.Bands))
-	for b := range t.Bands {
-		names[b] = asValue(t.Bands[b].Name)
-	}
 	var last []int64
 	for _, column := range t.Columns {
 		if slices.Equal(column.Bands, last) {
 			continue
 		}
 		last = column.Bands
-		p.begin("C", "live by category", p.when(column.At))
-		p.buf = append(p.buf, `,"args":{`...)
+		levels := make(map[string]int64, len(t.Bands))
 		for b, bytes := range column.Bands {
-			if b > 0 {
-				p.buf = append(p.buf, ',')
-			}
-			p.buf = append(append(p.buf, names[b]...), ':')
-			p.buf = strconv.AppendInt(p.buf, bytes, 10)
+			levels[t.Bands[b].Name] = bytes
 		}
-		p.buf = append(p.buf, "}}"...)
-		_, _ = p.w.Write(p.buf) // Flush returns the error
+		p.write(traceEvent{Phase: "C", Name: "live by category", Start: p.when(column.At), Args: levels})
 	}
 }

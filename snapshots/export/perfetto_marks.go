@@ -30,16 +30,11 @@ func (p *perfetto) marks() {
 			threads = append(threads, nil)
 		}
 		threads[thread] = append(threads[thread], s.end)
-		p.begin("X", s.name, s.start)
-		p.number("tid", int64(thread+1))
-		p.number("dur", s.end-s.start)
-		p.buf = append(p.buf, '}')
-		_, _ = p.w.Write(p.buf) // Flush returns the error
+		duration := s.end - s.start
+		p.write(traceEvent{Phase: "X", Name: s.name, Start: s.start, Thread: thread + 1, Duration: &duration})
 	}
 	for thread := range threads {
-		p.begin("M", "thread_name", 0)
-		p.number("tid", int64(thread+1))
-		p.args(map[string]any{"name": "annotations"})
+		p.write(traceEvent{Phase: "M", Name: "thread_name", Thread: thread + 1, Args: map[string]any{"name": "annotations"}})
 	}
 }
 
@@ -108,7 +103,5 @@ func (p *perfetto) ooms() {
 
 // instant marks a moment of the device.
 func (p *perfetto) instant(name string, event int, args map[string]any) {
-	p.begin("i", name, p.when(event))
-	p.buf = append(p.buf, `,"s":"p"`...)
-	p.args(args)
+	p.write(traceEvent{Phase: "i", Name: name, Start: p.when(event), Scope: "p", Args: args})
 }
