@@ -1,7 +1,8 @@
 package export
 
 import (
-	"bufio"
+	"cmp"
+	"encoding/csv"
 	"io"
 	"strconv"
 	"strings"
@@ -21,32 +22,32 @@ import (
 // once the file is very long. For a device without a history the rows list the live
 // memory, as held and without an index.
 
-const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack,site,layer,role,shape,dtype\n"
-
-func writeCSV(w io.Writer, t *trace.Trace, o Options) error {
-	out := &csvWriter{w: bufio.NewWriterSize(w, 1<<16), most: mostCell}
-	out.buf = append(out.buf, csvHeader...)
-	for _, x := range o.indexes(t) {
-		out.device(x, o.AllFrames)
-	}
-	out.flush()
-	if out.err != nil {
-		return out.err
-	}
-	return out.w.Flush()
+var csvHeader = []string{
+	"device", "index", "action", "addr", "size", "stream", "time_us", "category", "live_after", "stack", "site", "layer", "role", "shape", "dtype",
 }
 
-// csvWriter builds rows in buf. Its first error stays.
+func writeCSV(w io.Writer, t *trace.Trace, o Options) error {
+	out := &csvWriter{w: csv.NewWriter(w), most: mostCell}
+	err := out.w.Write(csvHeader)
+	for _, x := range o.indexes(t) {
+		if err == nil {
+			err = out.device(x, o.AllFrames)
+		}
+	}
+	out.w.Flush()
+	return cmp.Or(err, out.w.Error())
+}
+
+// csvWriter builds rows.
 type csvWriter struct {
-	w      *bufio.Writer
-	buf    []byte
-	err    error
-	length int // bytes that are written
+	w      *csv.Writer
+	row    []string
+	length int // bytes that are written, about
 	most   int // bytes in a cell, about
 	index  *analysis.Index
 	tables *trace.Tables
-	cells  map[trace.StackID]string // of a stack and its site
-	bytes  int                      // in cells
+	places map[trace.StackID][2]string // the cells of a stack and its site
+	bytes  int                         // in places
 	stacks *foldedNames
 }
 
@@ -58,92 +59,75 @@ const (
 	shortCell = 1 << 10   // bytes at most, about
 )
 
-func (c *csvWriter) device(x *analysis.Index, allFrames bool) {
+func (c *csvWriter) device(x *analysis.Index, allFrames bool) (err error) {
 	c.index, c.tables = x, x.Trace().Tables
-	c.cells, c.bytes, c.stacks = make(map[trace.StackID]string), 0, newFoldedNames(x, allFrames)
+	c.places, c.bytes, c.stacks = make(map[trace.StackID][2]string), 0, newFoldedNames(x, allFrames)
 	x.Walk(func(i int, requested, _ int64) bool {
-		c.row(i, x.Device().Events.At(i), requested)
-		return c.err == nil
+		err = c.event(i, x.Device().Events.At(i), requested)
+		return err == nil
 	})
-	if x.History() {
-		return
+	if err != nil || x.History() {
+		return err
 	}
 	life, live := x.Lifetimes(), x.RequestedAt(x.End())
 	life.Alive(x.End(), func(id trace.AllocationID) bool {
-		c.held(life.AllocationAt(id, x.End()), live)
-		return c.err == nil
+		a := life.AllocationAt(id, x.End())
+		c.begin("", "held", address(a.Addr), integer(a.Size), c.stream(a.Stream), "")
+		c.allocation(a, live)
+		err = c.end()
+		return err == nil
 	})
+	return err
 }
 
-func (c *csvWriter) flush() {
-	if c.err == nil {
-		_, c.err = c.w.Write(c.buf)
-	}
-	if c.length += len(c.buf); c.length > longFile && c.most > shortCell {
-		c.most = shortCell
-		clear(c.cells)
-	}
-	c.buf = c.buf[:0]
-}
-
-func (c *csvWriter) row(i int, e *trace.Event, live int64) {
-	c.integer(int64(c.index.Device().ID))
-	c.integer(int64(i))
-	c.text(c.action(e))
-	if e.Absent&trace.NoAddr == 0 {
-		c.buf = strconv.AppendUint(append(c.buf, "0x"...), e.Addr, 16)
-	}
-	c.comma()
-	c.given(e.Size, e.Absent&trace.NoSize == 0)
-	if e.Absent&trace.NoStream == 0 {
-		c.buf = strconv.AppendUint(c.buf, c.tables.Stream(e.Stream), 10)
-	}
-	c.comma()
-	c.given(e.Time, e.Absent&trace.NoTime == 0)
+func (c *csvWriter) event(i int, e *trace.Event, live int64) error {
+	c.begin(strconv.Itoa(i), c.cell(c.action(e)), given(e, trace.NoAddr, address(e.Addr)), given(e, trace.NoSize, integer(e.Size)),
+		given(e, trace.NoStream, c.stream(e.Stream)), given(e, trace.NoTime, integer(e.Time)))
 	if a, ok := c.index.Lifetimes().About(i); ok {
 		c.allocation(a, live)
-		return
+	} else {
+		c.row = append(c.row, "", integer(live))
+		c.where(e.Stack, &c.tables.Notes[0])
 	}
-	c.comma()
-	c.integer(live)
-	c.where(e.Stack, &c.tables.Notes[0])
+	return c.end()
 }
 
-// held writes a row of live memory of a device without a history.
-func (c *csvWriter) held(a trace.Allocation, live int64) {
-	c.integer(int64(c.index.Device().ID))
-	c.buf = append(c.buf, ",held,0x"...)
-	c.buf = strconv.AppendUint(c.buf, a.Addr, 16)
-	c.comma()
-	c.integer(a.Size)
-	c.buf = strconv.AppendUint(c.buf, c.tables.Stream(a.Stream), 10)
-	c.buf = append(c.buf, ",,"...)
-	c.allocation(a, live)
+// begin starts a row with the first cells, after the device's.
+func (c *csvWriter) begin(cells ...string) {
+	c.row = append(append(c.row[:0], strconv.Itoa(c.index.Device().ID)), cells...)
 }
 
-// allocation ends a row that is about an allocation.
+// end writes the row.
+func (c *csvWriter) end() error {
+	for _, cell := range c.row {
+		c.length += len(cell)
+	}
+	if c.length > longFile && c.most > shortCell {
+		c.most = shortCell
+		clear(c.places)
+	}
+	return c.w.Write(c.row)
+}
+
 func (c *csvWriter) allocation(a trace.Allocation, live int64) {
 	category, _ := c.index.Category(a)
-	c.text(category.String())
-	c.integer(live)
+	c.row = append(c.row, category.String(), integer(live))
 	if a.FreeStack {
 		a.Stack = 0
 	}
 	c.where(a.Stack, &c.tables.Notes[a.Note])
 }
 
-// where writes the cells of a stack and of a note, and ends the row.
+// where adds where memory was allocated, and what a note says of it.
 func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
-	c.buf = append(c.buf, c.place(stack)...)
+	place := c.place(stack)
+	c.row = append(c.row, place[:]...)
 	for _, id := range [...]trace.StringID{note.Layer, note.Role, note.Shape, note.DType} {
-		c.comma()
-		c.buf = append(c.buf, c.cell(label(c.tables.String(id)))...)
+		c.row = append(c.row, c.cell(label(c.tables.String(id))))
 	}
-	c.buf = append(c.buf, '\n')
-	c.flush()
 }
 
-// action is the event's kind as its writer called it.
+// action returns what happened, in PyTorch's own word if it is not one of ours.
 func (c *csvWriter) action(e *trace.Event) string {
 	if e.Kind == trace.Other {
 		if name := c.tables.String(c.tables.Notes[e.Note].Action); name != "" {
@@ -154,48 +138,44 @@ func (c *csvWriter) action(e *trace.Event) string {
 }
 
 // place returns the cells of a stack and its site.
-func (c *csvWriter) place(id trace.StackID) string {
-	cells, ok := c.cells[id]
+func (c *csvWriter) place(id trace.StackID) [2]string {
+	place, ok := c.places[id]
 	if ok {
-		return cells
+		return place
 	}
-	cells = c.cell(c.stacks.line(id)) + ","
+	place[0] = c.cell(c.stacks.line(id))
 	if frames := c.index.Telling(id, 1); len(frames) > 0 {
-		cells += c.cell(label(c.index.FrameLabel(frames[0])))
+		place[1] = c.cell(label(c.index.FrameLabel(frames[0])))
 	}
-	if c.bytes += len(cells); c.bytes > mostCells {
-		clear(c.cells)
-		c.bytes = len(cells)
+	if c.bytes += len(place[0]) + len(place[1]); c.bytes > mostCells {
+		clear(c.places)
+		c.bytes = len(place[0]) + len(place[1])
 	}
-	c.cells[id] = cells
-	return cells
+	c.places[id] = place
+	return place
 }
 
-func (c *csvWriter) comma() { c.buf = append(c.buf, ',') }
-
-func (c *csvWriter) integer(n int64) { c.given(n, true) }
-
-func (c *csvWriter) given(n int64, ok bool) {
-	if ok {
-		c.buf = strconv.AppendInt(c.buf, n, 10)
-	}
-	c.comma()
+func (c *csvWriter) stream(id trace.StreamID) string {
+	return strconv.FormatUint(c.tables.Stream(id), 10)
 }
 
-func (c *csvWriter) text(s string) {
-	c.buf = append(c.buf, c.cell(s)...)
-	c.comma()
-}
-
-// cell quotes text where CSV needs it. A cell that begins like a formula gets
-// an apostrophe, because a spreadsheet would run it.
+// cell bounds a text. Spreadsheets would compute one that begins like a formula.
 func (c *csvWriter) cell(s string) string {
 	s = trace.ShortenPath(s, c.most)
 	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {
 		s = "'" + s
 	}
-	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
-		return s
+	return s
+}
+
+func address(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+// given returns a cell that the trace has, "" for one that an event lacks.
+func given(e *trace.Event, lacks trace.Absent, cell string) string {
+	if e.Absent&lacks != 0 {
+		return ""
 	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	return cell
 }
