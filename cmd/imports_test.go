@@ -32,6 +32,7 @@ var picture = map[string][]string{
 	"snapshots/launcher":           {}, // where torchrun and others have put a process
 	"snapshots/trace":              {},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/grouped":   {}, // sums by key
 	"snapshots/analysis/ledger":    {},
 	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/card":      {"snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
@@ -42,21 +43,21 @@ var picture = map[string][]string{
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis/category":  {"snapshots/analysis/traits", "snapshots/trace"},
 	"snapshots/analysis": {
-		"snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/grouped", "snapshots/analysis/savings", "snapshots/analysis/card", "snapshots/analysis/category", "snapshots/analysis/host", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
-	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/analysis/traits", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/grouped", "snapshots/analysis/lines", "snapshots/analysis/traits", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/growing":    {},
 	"snapshots/analysis/ranks":      {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/proposals":  {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
-	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace", "github.com/charmbracelet/x/ansi"},
 	"snapshots/pickle":              {}, // names of opcodes
 	"snapshots/pytorch":             {"snapshots/pickle", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
 	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	"snapshots/export": {
-		"snapshots/report", "snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
+		"snapshots/report", "snapshots/analysis", "snapshots/analysis/grouped", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
 	"tui/...": {
 		"tui/...", "snapshots/analysis/...", "snapshots/quantity", "snapshots/trace",

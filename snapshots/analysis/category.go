@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -117,25 +118,16 @@ func (x *Index) rulesOf(alive []trace.Allocation) []RuleBytes {
 		category trace.Category
 		rule     category.Rule
 	}
-	found := make(map[key]*RuleBytes)
+	found := grouped.By[key, RuleBytes]{List: make([]RuleBytes, 0)}
 	j := x.verdicts()
 	for i := range alive {
 		a := &alive[i]
 		c, rule := j.Of(a.ID, a.Note)
-		r := found[key{c, rule}]
-		if r == nil {
-			r = &RuleBytes{Category: c, Rule: rule, Evidence: rule.Strength()}
-			found[key{c, rule}] = r
-		}
-		r.Bytes += a.Size
-		r.Count++
+		r := found.Of(key{c, rule})
+		*r = RuleBytes{c, rule, rule.Strength(), r.Bytes + a.Size, r.Count + 1}
 	}
-	all := make([]RuleBytes, 0, len(found))
-	for _, r := range found {
-		all = append(all, *r)
-	}
-	slices.SortFunc(all, func(a, b RuleBytes) int {
+	slices.SortFunc(found.List, func(a, b RuleBytes) int {
 		return cmp.Or(cmp.Compare(a.Category.Place(), b.Category.Place()), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Rule, b.Rule))
 	})
-	return all
+	return found.List
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -31,22 +32,20 @@ func (f *finder) keepers() {
 	if f.watched() {
 		return
 	}
-	all := make(map[string]*kept)
-	var order []*kept
+	var all grouped.By[string, kept]
 	for _, a := range f.index.alive(f.summary.PeakEvent) {
 		keeper := f.index.keeper(a.Note)
 		if keeper == "" {
 			continue
 		}
-		k := all[keeper]
-		if k == nil {
-			k = &kept{keeper: keeper, stack: a.Stack}
-			all[keeper], order = k, append(order, k)
+		k := all.Of(keeper)
+		if k.keeper == "" {
+			k.keeper, k.stack = keeper, a.Stack
 		}
 		k.bytes, k.count = k.bytes+a.Size, k.count+1
 		k.parts |= 1 << (max(a.Open, 0) * growthMoments / max(1, f.summary.PeakEvent+1))
 	}
-	for _, k := range order {
+	for _, k := range all.List {
 		if Percent(k.bytes, f.summary.PeakRequested) >= 5 {
 			f.add(k.finding(f.summary.PeakEvent))
 		}
@@ -137,21 +136,17 @@ type Held struct {
 
 // HeldAt returns the live memory right after an event, the largest first.
 func (x *Index) HeldAt(at int) []Held {
-	all := make([]Held, 0)
-	place, names := make(map[Held]int), make(map[trace.StackID]string)
+	all, names := grouped.By[Held, Held]{List: make([]Held, 0)}, make(map[trace.StackID]string)
 	for _, a := range x.alive(x.clamp(at)) {
 		if names[a.Stack] == "" {
 			names[a.Stack] = x.StackName(a.Stack)
 		}
 		category, _ := x.Category(a)
 		held := Held{Line: names[a.Stack], Category: category.String(), Keeper: x.keeper(a.Note)}
-		if _, known := place[held]; !known {
-			place[held] = len(all)
-			all = append(all, held)
-		}
-		h := &all[place[held]]
-		h.Bytes, h.Count = h.Bytes+a.Size, h.Count+1
+		h := all.Of(held)
+		held.Bytes, held.Count = h.Bytes+a.Size, h.Count+1
+		*h = held
 	}
-	slices.SortStableFunc(all, func(a, b Held) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return all
+	slices.SortStableFunc(all.List, func(a, b Held) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all.List
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -62,28 +63,19 @@ func (m *Map) groupFits() {
 		stream trace.StreamID
 		kind   string
 	}
-	at := make(map[group]int)
-	var last group // neighbours are often of one group
-	k := -1
+	var fits grouped.By[group, Fit]
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		if g := (group{s.Pool, s.Stream, s.Class}); k < 0 || g != last {
-			var ok bool
-			if k, ok = at[g]; !ok {
-				k = len(m.Fits)
-				at[g] = k
-				m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Class})
-			}
-			last = g
-		}
-		m.Fits[k].add(s)
+		fits.Of(group{s.Pool, s.Stream, s.Class}).add(s)
 	}
+	m.Fits = fits.List
 	slices.SortFunc(m.Fits, func(a, b Fit) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Type, b.Type))
 	})
 }
 
 func (f *Fit) add(s *MapSegment) {
+	f.Pool, f.Stream, f.Type = s.Pool, s.Stream, s.Class
 	f.Free += s.Free
 	f.Largest = max(f.Largest, s.LargestFree)
 	f.Blocks += s.FreeCount
@@ -93,19 +85,12 @@ func (f *Fit) add(s *MapSegment) {
 }
 
 func (m *Map) groupPools() {
-	at := make(map[trace.PoolID]int)
+	var pools grouped.By[trace.PoolID, PoolUse]
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		k, ok := at[s.Pool]
-		if !ok {
-			k = len(m.Pools)
-			at[s.Pool] = k
-			m.Pools = append(m.Pools, PoolUse{Pool: s.Pool})
-		}
-		m.Pools[k].Segments++
-		m.Pools[k].Reserved += s.Size
-		m.Pools[k].Active += s.Live
-		m.Pools[k].Free += s.Free
+		p := pools.Of(s.Pool)
+		*p = PoolUse{s.Pool, p.Segments + 1, p.Reserved + s.Size, p.Active + s.Live, p.Free + s.Free}
 	}
+	m.Pools = pools.List
 	slices.SortFunc(m.Pools, func(a, b PoolUse) int { return cmp.Compare(a.Pool, b.Pool) })
 }

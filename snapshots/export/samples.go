@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -44,9 +45,8 @@ func (s snapshot) noted() []sample {
 
 // samples groups the live memory at a moment, the largest sample first.
 func (s snapshot) samples(noted bool) []sample {
-	at := make(map[kind]int)
+	var all grouped.By[kind, sample]
 	notes := s.index.Trace().Tables.Notes
-	var all []sample
 	life := s.index.Lifetimes()
 	life.Alive(s.event, func(id trace.AllocationID) bool {
 		a := life.AllocationAt(id, s.event)
@@ -59,23 +59,17 @@ func (s snapshot) samples(noted bool) []sample {
 		if a.FreeStack || a.Open < 0 && k.stack == trace.EmptyStack {
 			k.unknown, k.stack = true, 0
 		}
-		i, ok := at[k]
-		if !ok {
-			i = len(all)
-			at[k] = i
-			all = append(all, sample{kind: k})
-		}
-		all[i].bytes += a.Size
-		all[i].count++
+		of := all.Of(k)
+		*of = sample{k, of.bytes + a.Size, of.count + 1}
 		return true
 	})
-	slices.SortFunc(all, func(a, b sample) int {
+	slices.SortFunc(all.List, func(a, b sample) int {
 		return cmp.Or(
 			cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category),
 			cmp.Compare(a.layer, b.layer), cmp.Compare(a.role, b.role),
 		)
 	})
-	return all
+	return all.List
 }
 
 // framesOf returns a stack as the options want it, innermost first. It is empty

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -124,21 +125,19 @@ func (r *Rehearsal) agreed() bool { return r.OtherValues != nil && r.OtherValues
 
 // mergeLines removes duplicates of lines that read values.
 func (r *Rehearsal) mergeLines() {
-	byLine := make(map[string]int)
-	merged := r.DependsOnData[:0]
+	merged := grouped.By[string, DependsOnData]{List: make([]DependsOnData, 0)}
 	for _, d := range r.DependsOnData {
-		at, known := byLine[d.Line]
-		if !known {
-			byLine[d.Line] = len(merged)
-			merged = append(merged, d)
+		m := merged.Of(d.Line)
+		if m.Line == "" {
+			*m = d
 			continue
 		}
-		merged[at].Count += d.Count
-		if d.AtMost != nil && (merged[at].AtMost == nil || *d.AtMost > *merged[at].AtMost) {
-			merged[at].AtMost = d.AtMost
+		m.Count += d.Count
+		if d.AtMost != nil && (m.AtMost == nil || *d.AtMost > *m.AtMost) {
+			m.AtMost = d.AtMost
 		}
 	}
-	r.DependsOnData = merged
+	r.DependsOnData = merged.List
 }
 
 // bound is the weakest bound of all parts of the result.

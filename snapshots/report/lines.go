@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -157,13 +159,8 @@ func fitName(text string, width int) string {
 
 // fitLeft cuts the beginning of a name, because the end says more.
 func fitLeft(text string, width int) string {
-	if cells(text) <= width {
-		return text
+	if wide := cells(text); wide > width {
+		return ansi.TruncateLeft(text, wide-width+len(cut), cut)
 	}
-	for at := range text {
-		if cells(text[at:])+len(cut) <= width {
-			return cut + text[at:]
-		}
-	}
-	return ""
+	return text
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/quantity"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Pool is the memory of a pool at the end.
@@ -36,53 +36,30 @@ type PoolPart struct {
 
 // poolReports sums the final state up by pool, in ascending order of id.
 func poolReports(x *analysis.Index) []Pool {
-	reports := make([]Pool, 0)
-	places := make(map[[2]int64]int) // in reports
-	tables := x.Trace().Tables
-	for i := range x.Device().Final.Segments {
-		s := &x.Device().Final.Segments[i]
-		id := tables.Pools[s.Pool]
-		at, ok := places[id]
-		if !ok {
-			at = len(reports)
-			places[id] = at
-			reports = append(reports, Pool{ID: id})
-		}
-		reports[at].add(s, tables.String(s.Type) == "small")
+	pools, tables := grouped.By[[2]int64, Pool]{List: make([]Pool, 0)}, x.Trace().Tables
+	m := x.SegmentsAt(x.End())
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		id := [2]int64(tables.Pools[s.Pool])
+		pools.Of(id).add(id, s)
 	}
-	slices.SortFunc(reports, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
-	return reports
+	slices.SortFunc(pools.List, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return pools.List
 }
 
-func (r *Pool) add(s *trace.Segment, small bool) {
+func (r *Pool) add(id [2]int64, s *analysis.MapSegment) {
 	part := &r.Large
-	if small {
+	if s.Class == "small" {
 		part = &r.Small
 	}
-	before := part.ActiveBytes
-	part.add(s)
-	r.Segments++
-	r.ReservedBytes += s.Size
-	r.ActiveBytes += part.ActiveBytes - before
-}
-
-func (p *PoolPart) add(s *trace.Segment) {
-	free := int64(0)
-	for i := range s.Blocks {
-		if b := &s.Blocks[i]; b.State.Live() {
-			p.ActiveBytes += b.Size
-			p.RequestedBytes += b.LiveRequested()
-		} else {
-			free += b.Size
-		}
-	}
-	p.Segments++
-	p.ReservedBytes += s.Size
-	if free == s.Size || s.Expandable {
-		p.ReleasableBytes += free
+	of := PoolPart{Segments: 1, ReservedBytes: s.Size, ActiveBytes: s.Live, RequestedBytes: s.Live - s.Rounding}
+	if free := s.Size - s.Live; s.Live == 0 || s.Expandable {
+		of.ReleasableBytes = free
 	} else {
-		p.InactiveSplitBytes += free
+		of.InactiveSplitBytes = free
 	}
+	part.include(&of)
+	r.ID, r.Segments, r.ReservedBytes, r.ActiveBytes = id, r.Segments+1, r.ReservedBytes+s.Size, r.ActiveBytes+s.Live
 }
 
 // poolLines prints the allocator's memory by pool, small and large.

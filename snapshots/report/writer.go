@@ -6,7 +6,8 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -52,44 +53,14 @@ func (p *page) wrap(mark, text string) {
 	p.line("%s", line)
 }
 
-// cells estimates how many terminal cells a text takes: two for the wide
-// characters of East Asia.
-func cells(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeCells(r)
-	}
-	return n
-}
-
-func runeCells(r rune) int {
-	switch {
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff,
-		r >= 0x20000 && r <= 0x3fffd:
-		return 2
-	}
-	return 1
-}
+// cells returns how many terminal cells a text takes.
+func cells(text string) int { return ansi.StringWidth(text) }
 
 // cut marks where text was cut off.
 const cut = "..."
 
 // fit cuts text to a number of cells and marks the cut.
-func fit(text string, width int) string {
-	if cells(text) <= width {
-		return text
-	}
-	n := 0
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if n += runeCells(r); n > width-len(cut) {
-			return text[:at] + cut
-		}
-		at += size
-	}
-	return text
-}
+func fit(text string, width int) string { return ansi.Truncate(text, width, cut) }
 
 // bar draws a part of a whole in up to width cells.
 func bar(part, whole int64, width int) string {

@@ -2,6 +2,7 @@ package difference
 
 import (
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/analysis/traits"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -115,18 +116,11 @@ func (d *Difference) Lines(by lines.By) []Row {
 
 // holdings adds a side's blocks up by stack.
 func (d *Difference) holdings(side int) []lines.Holding {
-	at := make(map[trace.StackID]int)
-	var all []lines.Holding
+	var all grouped.By[trace.StackID, lines.Holding]
 	for i := range d.blocks[side] {
 		b := &d.blocks[side][i]
-		k, ok := at[b.stack]
-		if !ok {
-			k = len(all)
-			at[b.stack] = k
-			all = append(all, lines.Holding{Stack: b.stack})
-		}
-		all[k].Bytes += b.size
-		all[k].Count++
+		h := all.Of(b.stack)
+		h.Stack, h.Bytes, h.Count = b.stack, h.Bytes+b.size, h.Count+1
 	}
-	return all
+	return all.List
 }

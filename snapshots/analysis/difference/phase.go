@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/quantity"
 )
 
@@ -14,23 +15,18 @@ import (
 // recording, and within a range that the program named. The largest change comes
 // first.
 func (d *Difference) Phases() []Row {
-	at := make(map[string]int)
-	var rows []Row
+	var rows grouped.By[string, Row]
 	for side, s := range d.Sides {
 		names := newPhases(s)
 		for _, b := range slices.SortedStableFunc(slices.Values(d.blocks[side]), func(a, b block) int { return cmp.Compare(a.open, b.open) }) {
 			name := names.of(b.open)
-			k, ok := at[name]
-			if !ok {
-				k = len(rows)
-				at[name] = k
-				rows = append(rows, Row{Name: name})
-			}
-			rows[k].add(side, b.size)
+			row := rows.Of(name)
+			row.Name = name
+			row.add(side, b.size)
 		}
 	}
-	sortByChange(rows)
-	return rows
+	sortByChange(rows.List)
+	return rows.List
 }
 
 func sortByChange(rows []Row) {
