@@ -21,13 +21,13 @@ func (x *Index) Buckets(span int64, n int) Timeline {
 		columns = append(columns, x.timeColumn(from, to))
 		from = to
 	}
-	return x.fill(ByCategory, columns)
+	return x.fill(columns)
 }
 
 // TimelineEvery cuts the events, from event from on, into at most n columns of
 // equally many events. The last column is unfinished. As in Buckets, finished
 // columns do not change when more events come.
-func (x *Index) TimelineEvery(by Banding, from, events, n int) Timeline {
+func (x *Index) TimelineEvery(from, events, n int) Timeline {
 	from, events = max(from, 0), max(events, 1)
 	to := min(from+events*max(n, 0), x.events.Len())
 	if from >= to {
@@ -39,5 +39,5 @@ func (x *Index) TimelineEvery(by Banding, from, events, n int) Timeline {
 		column.At, _ = x.Highest(column.From, column.To)
 		columns = append(columns, column)
 	}
-	return x.fill(by, columns)
+	return x.fill(columns)
 }

@@ -56,7 +56,7 @@ func TestColumnsOfEquallyManyEventsStayAsTheyAre(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got [][2]int
-			for _, c := range x.TimelineEvery(ByCategory, test.from, test.events, test.n).Columns {
+			for _, c := range x.TimelineEvery(test.from, test.events, test.n).Columns {
 				got = append(got, [2]int{c.From, c.To})
 			}
 			equal.Values(t, "columns", test.want, got)

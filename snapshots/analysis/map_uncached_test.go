@@ -51,7 +51,7 @@ func TestWithoutACachingAllocatorReservedIsWhatWasAskedFor(t *testing.T) {
 		}
 		return true
 	})
-	timeline := x.Timeline(ByCategory, 0, 6, 6)
+	timeline := x.Timeline(0, 6, 6)
 	for at, want := range []int64{1030, 1530, 530, 600, 600, 600} {
 		if c := timeline.Columns[at]; c.Total != want || c.Reserved != want {
 			t.Errorf("column %d has %d of %d reserved, want %d", at, c.Total, c.Reserved, want)

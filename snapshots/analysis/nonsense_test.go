@@ -98,10 +98,9 @@ func askEverything(x *Index, r *rand.Rand) {
 		x.StepAt(at)
 		x.Stacks(at, StackOptions{HideRuntime: true, Match: func(string) bool { return r.IntN(2) == 0 }})
 		for _, columns := range []int{-1, 0, 1, 33} {
-			for _, by := range []Banding{ByCategory, ByAllocation} {
-				x.Timeline(by, at, at+n/3, columns)
-				x.TimelineByTime(by, at, n, columns)
-			}
+			line := x.Timeline(at, at+n/3, columns)
+			line.SplitByAllocation(x, 10)
+			x.TimelineByTime(at, n, columns)
 		}
 	}
 	x.Summary()

@@ -61,12 +61,8 @@ func (x *Index) wholeStep(c *calendar, k int) *LastStep {
 	if k := sort.Search(len(c.Begins), func(k int) bool { return c.Begins[k].Event > end.Event }); k > 0 {
 		s.From = int(c.Begins[k-1].Event)
 	}
-	if x.trace.Live != nil {
-		for _, g := range x.trace.Live.Gaps {
-			if g.Device == x.device.ID && g.From < s.End && g.To > s.From {
-				return nil
-			}
-		}
+	if slices.ContainsFunc(x.gapsOf(), func(g trace.Gap) bool { return g.From < s.End && g.To > s.From }) {
+		return nil
 	}
 	return s
 }

@@ -95,7 +95,7 @@ alloc 0x1000 512 stack=act
 	if len(holders) != 1 || holders[0].Stack != 0 || holders[0].Bytes != 4096 || x.HolderName(holders[0]) != HeldBefore {
 		t.Errorf("before the first event: got %+v, want 4096 bytes held by nobody known", holders)
 	}
-	line := x.Timeline(ByCategory, 0, 3, 3)
+	line := x.Timeline(0, 3, 3)
 	if held := line.Bands[heldBand]; !held.Held || line.Columns[0].Bands[heldBand] != 4096 {
 		t.Errorf("band %+v holds %d, want 4096 held from before", held, line.Columns[0].Bands[heldBand])
 	}

@@ -7,21 +7,12 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
-// Banding is the property by which a timeline splits memory into bands.
-type Banding uint8
-
-// The ways to split the level of memory.
-const (
-	ByCategory Banding = iota
-	ByAllocation
-)
-
 // Band is one stripe of a timeline.
 type Band struct {
 	Name       string
-	Category   trace.Category     // ByCategory, unless Held or Rest
-	Stack      trace.StackID      // ByAllocation
-	Allocation trace.AllocationID // ByAllocation
+	Category   trace.Category     // unless Held or Rest
+	Stack      trace.StackID      // of a single allocation
+	Allocation trace.AllocationID // likewise
 	Held       bool               // memory older than the recording, use unknown
 	Rest       bool               // everything that has no band of its own
 }
@@ -35,8 +26,8 @@ type Column struct {
 	Bands    []int64 // of Total, in the order of Timeline.Bands; they sum to Total
 }
 
-// Timeline is memory over a range of events, split into bands, the lowest
-// first.
+// Timeline is memory over a range of events, split into bands by category, the
+// lowest first.
 type Timeline struct {
 	Bands       []Band
 	Columns     []Column
@@ -44,20 +35,17 @@ type Timeline struct {
 	MaxReserved int64 // highest Reserved
 }
 
-// bandCount is how many allocations get a band of their own.
-const bandCount = 10
-
 // Timeline splits events [from, to) into columns of equal numbers of events.
 // With fewer events than columns, neighbouring columns show the same event.
-func (x *Index) Timeline(by Banding, from, to, columns int) Timeline {
-	return x.fill(by, x.byEvents(from, to, columns))
+func (x *Index) Timeline(from, to, columns int) Timeline {
+	return x.fill(x.byEvents(from, to, columns))
 }
 
 // TimelineByTime is like Timeline with columns of equal time. The level at the
 // start of a column counts as part of the column. If events have no times, it
 // falls back to columns of equal numbers of events.
-func (x *Index) TimelineByTime(by Banding, from, to, columns int) Timeline {
-	return x.fill(by, x.byTime(from, to, columns))
+func (x *Index) TimelineByTime(from, to, columns int) Timeline {
+	return x.fill(x.byTime(from, to, columns))
 }
 
 // byEvents cuts [from, to) into columns of equally many events.
@@ -116,36 +104,21 @@ func (x *Index) timeColumn(from, to int) Column {
 }
 
 // fill computes the columns' levels and bands.
-func (x *Index) fill(by Banding, columns []Column) Timeline {
-	var t Timeline
-	t.Columns = columns
-	switch by {
-	case ByAllocation:
-		t.Bands = x.fillAllocations(columns, bandCount)
-	case ByCategory:
-		t.Bands = x.fillCategories(columns)
-	}
+func (x *Index) fill(columns []Column) Timeline {
+	t, categories := Timeline{Columns: columns, Bands: categoryBands()}, x.categorySeries()
 	for c := range columns {
 		column := &columns[c]
-		column.Reserved = x.ReservedAt(column.At)
+		column.Bands, column.Reserved = categories.at(x, column.At), x.ReservedAt(column.At)
+		for _, bytes := range column.Bands {
+			column.Total += bytes
+		}
 		t.Max, t.MaxReserved = max(t.Max, column.Total), max(t.MaxReserved, column.Reserved)
 	}
 	return t
 }
 
-// fillSeries takes the bands of each column from a series.
-func (x *Index) fillSeries(s *series, columns []Column) {
-	for c := range columns {
-		columns[c].Bands = s.at(x, columns[c].At)
-		for _, bytes := range columns[c].Bands {
-			columns[c].Total += bytes
-		}
-	}
-}
-
-func (x *Index) fillCategories(columns []Column) []Band {
-	x.fillSeries(x.categorySeries(), columns)
-	bands := make([]Band, trace.CategoryCount+1)
+func categoryBands() []Band {
+	bands := make([]Band, bands)
 	for i, c := range trace.Categories {
 		bands[i] = Band{Name: c.String(), Category: c}
 	}
@@ -153,26 +126,19 @@ func (x *Index) fillCategories(columns []Column) []Band {
 	return bands
 }
 
-// SplitByAllocation gives a band to each of at most most allocations, in a
-// timeline of an index.
+// SplitByAllocation splits a timeline of an index into bands of at most most
+// allocations and the rest: those that fill the most of the picture. It takes the
+// largest ones, and of those the ones with the most bytes times events in view.
 func (t *Timeline) SplitByAllocation(x *Index, most int) {
-	t.Bands = x.fillAllocations(t.Columns, most)
-}
-
-// fillAllocations gives the bands to the allocations that fill the most of the
-// picture. It takes the largest allocations, and of those the ones with the most
-// bytes times events in view.
-func (x *Index) fillAllocations(columns []Column, most int) []Band {
 	var chosen []trace.Allocation
-	if n := len(columns); n > 0 {
-		chosen = x.largestIn(max(columns[0].From, 0), min(columns[n-1].To, x.events.Len()), most)
+	if n := len(t.Columns); n > 0 {
+		chosen = x.largestIn(max(t.Columns[0].From, 0), min(t.Columns[n-1].To, x.events.Len()), most)
 	}
-	bands := x.allocationBands(chosen)
-	for c := range columns {
-		column := &columns[c]
-		column.Total = x.RequestedAt(column.At)
-		column.Bands = make([]int64, len(bands))
+	t.Bands = x.allocationBands(chosen)
+	for c := range t.Columns {
+		column := &t.Columns[c]
 		rest := column.Total
+		column.Bands = make([]int64, len(t.Bands))
 		for b, a := range chosen {
 			if a.Open <= column.At && column.At < a.Close {
 				column.Bands[b] = a.Size
@@ -181,7 +147,6 @@ func (x *Index) fillAllocations(columns []Column, most int) []Band {
 		}
 		column.Bands[len(chosen)] = rest
 	}
-	return bands
 }
 
 // allocationBands gives each of some allocations a band, and one to the rest.

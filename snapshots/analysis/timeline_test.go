@@ -14,9 +14,10 @@ func TestTimelineBandsSumToTheLevel(t *testing.T) {
 			from := r.IntN(x.End() + 1)
 			to := from + 1 + r.IntN(x.End()+1-from)
 			columns := 1 + r.IntN(60)
-			for _, by := range []Banding{ByCategory, ByAllocation} {
-				checkTimeline(t, x.Timeline(by, from, to, columns), want.requested, want.reserved)
-				checkTimeline(t, x.TimelineByTime(by, from, to, columns), want.requested, want.reserved)
+			for _, line := range []Timeline{x.Timeline(from, to, columns), x.TimelineByTime(from, to, columns)} {
+				checkTimeline(t, line, want.requested, want.reserved)
+				line.SplitByAllocation(x, 10)
+				checkTimeline(t, line, want.requested, want.reserved)
 			}
 		}
 	})
@@ -112,7 +113,7 @@ func TestCategoryPeaksAreTheHighestOfEveryMoment(t *testing.T) {
 		t.Helper()
 		want := make([]int64, len(x.CategoryPeaks()))
 		for event := -1; event <= x.End(); event++ {
-			for band, bytes := range x.Timeline(ByCategory, event+1, event+1, 1).Columns[0].Bands {
+			for band, bytes := range x.Timeline(event+1, event+1, 1).Columns[0].Bands {
 				want[band] = max(want[band], bytes)
 			}
 		}

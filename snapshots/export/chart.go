@@ -44,7 +44,7 @@ func bandClass(band int) string { return "c" + strconv.Itoa(band) }
 
 func (s snapshot) chart() *chart {
 	n := s.index.End() + 1
-	t := s.index.Timeline(analysis.ByCategory, 0, n, min(n, chartColumns))
+	t := s.index.Timeline(0, n, min(n, chartColumns))
 	c := &chart{
 		Width: chartWidth, Height: chartHeight, Last: quantity.Count(n - 1),
 		Now: s.title(), ReservedSize: quantity.Bytes(s.index.ReservedAt(s.event)),
@@ -64,7 +64,7 @@ func (s snapshot) chart() *chart {
 // draw stacks the bands that are not always empty, and draws the reserved line
 // over them.
 func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen []int64) {
-	now := s.index.Timeline(analysis.ByCategory, s.event, s.event+1, 1).Columns[0].Bands
+	now := s.index.Timeline(s.event, s.event+1, 1).Columns[0].Bands
 	floor := make([]int64, len(t.Columns))
 	ceiling := make([]int64, len(t.Columns))
 	for b := range t.Bands {

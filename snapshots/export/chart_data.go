@@ -14,7 +14,7 @@ type chartData struct {
 
 // newChartData collects the bands that are not always empty.
 func newChartData(x *analysis.Index, scale *chartScale, seen []int64) *chartData {
-	t := x.Timeline(analysis.ByCategory, 0, scale.events, min(scale.events, dataColumns))
+	t := x.Timeline(0, scale.events, min(scale.events, dataColumns))
 	d := &chartData{Events: scale.events, Top: scale.top}
 	for b := range t.Bands {
 		if seen[b] == 0 {

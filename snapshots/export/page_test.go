@@ -109,7 +109,7 @@ func checkShown(t *testing.T, x *analysis.Index, event int, got shown) {
 	if want := fmt.Sprintf("After event %d, at %.3f s: %s live", event, time, quantity.Bytes(x.RequestedAt(event))); got.Now != want {
 		t.Errorf("at event %d the page says %q, want %q", event, got.Now, want)
 	}
-	now := x.Timeline(analysis.ByCategory, event, event+1, 1)
+	now := x.Timeline(event, event+1, 1)
 	for b, bytes := range now.Columns[0].Bands {
 		if value, ok := got.Values[now.Bands[b].Name]; ok && value != quantity.Bytes(bytes) || !ok && bytes > 0 {
 			t.Errorf("at event %d the page says %q of %s, want %s", event, value, now.Bands[b].Name, quantity.Bytes(bytes))

@@ -1,10 +1,6 @@
 package export
 
-import (
-	"slices"
-
-	"github.com/memtop/memtop/snapshots/analysis"
-)
+import "slices"
 
 // point is a level right after an event.
 type point struct {
@@ -78,7 +74,7 @@ func (p *perfetto) levels() {
 // categories writes live memory by category.
 func (p *perfetto) categories() {
 	n := p.index.End() + 1
-	t := p.index.Timeline(analysis.ByCategory, 0, n, max(min(categoryRuns/p.devices, n), 1))
+	t := p.index.Timeline(0, n, max(min(categoryRuns/p.devices, n), 1))
 	var last []int64
 	for _, column := range t.Columns {
 		if slices.Equal(column.Bands, last) {

@@ -137,7 +137,7 @@ func answer(ctx context.Context, q question) facts {
 	case q.span > 0:
 		f.history = x.Buckets(q.span, q.columns)
 	case x.History():
-		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
+		f.history = x.Timeline(0, x.End()+1, q.columns)
 	}
 	f.peaks, f.inferred = analysis.StepPeaks(x.Index), x.StepsInferred()
 	if q.live {

@@ -1,13 +1,17 @@
 package timeline
 
 import (
-	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
 )
 
-// byAllocation reports whether bands are single allocations.
-func (p *Page) byAllocation() bool { return p.by == analysis.ByAllocation }
+// banding is the property by which the chart splits memory into bands.
+type banding uint8
+
+const (
+	byCategory banding = iota
+	byAllocation
+)
 
 // bandAtCursor returns the band that the line describes: the selected one, else
 // the largest live one at the cursor, noBand for none.
@@ -33,7 +37,7 @@ func (p *Page) bandAtCursor() int {
 // drawBand describes a band in one line: its size, where it was made, and its
 // lifetime.
 func (p *Page) drawBand(c screen.Canvas) {
-	if c.Height() == 0 || p.charted.by != analysis.ByAllocation {
+	if c.Height() == 0 || p.charted.by != byAllocation {
 		return
 	}
 	i := p.bandAtCursor()
@@ -43,7 +47,7 @@ func (p *Page) drawBand(c screen.Canvas) {
 	b := &p.chart.Bands[i]
 	a := p.Scene.Index.Lifetimes().Allocation(b.Allocation)
 	life := p.lifeText(a)
-	swatch(c, 1, 0, &group{letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation)})
+	swatch(c, 1, 0, &group{letter: bandLetter(b, i, byAllocation), role: bandRole(b, i, byAllocation)})
 	x := c.Text(4, 0, screen.Bytes(a.Size), screen.Strong) + 2
 	room := c.Width() - 1 - x
 	least := min(screen.Width(life), room*2/3)

@@ -73,7 +73,7 @@ type listQuestion struct {
 	index    page.Edition
 	alive    *aliveList
 	chart    *analysis.Timeline
-	by       analysis.Banding
+	by       banding
 	step     step
 	band     int
 	bandName string
@@ -136,7 +136,7 @@ func (q *listQuestion) bandOf(it *item) int {
 		switch {
 		case b.Rest:
 			rest = i
-		case q.by == analysis.ByAllocation:
+		case q.by == byAllocation:
 			if b.Allocation == it.ID {
 				return i
 			}

@@ -142,13 +142,13 @@ func (p *plot) label() {
 }
 
 // bandRole is a band's colour.
-func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
+func bandRole(b *analysis.Band, i int, by banding) screen.Role {
 	switch {
 	case b.Rest:
 		return screen.Rest
-	case b.Held && by != analysis.ByAllocation:
+	case b.Held && by != byAllocation:
 		return screen.Held
-	case by == analysis.ByCategory:
+	case by == byCategory:
 		return screen.Band(b.Category.Place())
 	default:
 		return screen.Series(i)
@@ -156,13 +156,13 @@ func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
 }
 
 // bandLetter is a band's letter on terminals without colours.
-func bandLetter(b *analysis.Band, i int, by analysis.Banding) rune {
+func bandLetter(b *analysis.Band, i int, by banding) rune {
 	switch {
 	case b.Rest:
 		return '.'
-	case b.Held && by != analysis.ByAllocation:
+	case b.Held && by != byAllocation:
 		return page.HeldLetter
-	case by != analysis.ByCategory:
+	case by != byCategory:
 		return rune('a' + i%26)
 	default:
 		return page.Letter(b.Category)

@@ -17,7 +17,7 @@ import (
 // chartQuestion is the input for the chart.
 type chartQuestion struct {
 	index   page.Edition
-	by      analysis.Banding
+	by      banding
 	time    bool
 	window  window
 	columns int
@@ -39,7 +39,7 @@ type Page struct {
 	charts   *ask.One[chartQuestion, *analysis.Timeline]
 	chart    *analysis.Timeline // the newest answer, nil before the first
 	charted  chartQuestion
-	by       analysis.Banding
+	by       banding
 	time     bool
 	reserved bool
 	fit      bool // the y axis begins at the lowest level in the window
@@ -58,7 +58,7 @@ func New(s *page.Scene) *Page {
 	p.window = window{0, s.Events().Len()}
 	p.charts = ask.New(s.Gate, func(_ context.Context, q chartQuestion) *analysis.Timeline {
 		t := draw(q)
-		if q.by == analysis.ByAllocation {
+		if q.by == byAllocation {
 			t.SplitByAllocation(q.index.Index, q.bands)
 		}
 		return &t
@@ -80,11 +80,11 @@ func (p *Page) Rebase(earlier int) {
 func draw(q chartQuestion) analysis.Timeline {
 	switch {
 	case q.every > 0:
-		return q.index.TimelineEvery(q.by, q.window.from, q.every, q.columns)
+		return q.index.TimelineEvery(q.window.from, q.every, q.columns)
 	case q.time:
-		return q.index.TimelineByTime(q.by, q.window.from, q.window.to, q.columns)
+		return q.index.TimelineByTime(q.window.from, q.window.to, q.columns)
 	default:
-		return q.index.Timeline(q.by, q.window.from, q.window.to, q.columns)
+		return q.index.Timeline(q.window.from, q.window.to, q.columns)
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *Page) showWhole() {
 }
 
 func (p *Page) turnBands() {
-	p.by = (p.by + 1) % (analysis.ByAllocation + 1)
+	p.by = (p.by + 1) % (byAllocation + 1)
 	p.drill.reset()
 }
 

@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/tui/screen"
-)
+import "github.com/memtop/memtop/tui/screen"
 
 // layout says which parts are shown.
 type layout uint8
@@ -39,7 +36,7 @@ func (p *Page) newShape(w, h int) shape {
 	}
 	if s.chart.H > 0 {
 		inner := screen.Rect{X: labels, Y: s.chart.Y + 2, W: w - labels - 1, H: s.chart.H - 2}
-		if p.byAllocation() {
+		if p.by == byAllocation {
 			inner, s.told = inner.Bottom(1)
 			s.told.X, s.told.W = 0, w
 		}
@@ -149,9 +146,9 @@ func (p *Page) base() int64 {
 
 func (p *Page) title() string {
 	what := [...]string{
-		analysis.ByCategory: "Live memory by category", analysis.ByAllocation: "Live memory by allocation",
+		byCategory: "Live memory by category", byAllocation: "Live memory by allocation",
 	}[p.charted.by]
-	if p.charted.by == analysis.ByCategory && p.Scene.Index.Guessed() {
+	if p.charted.by == byCategory && p.Scene.Index.Guessed() {
 		what += " (guessed)"
 	}
 	return what
