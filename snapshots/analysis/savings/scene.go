@@ -57,7 +57,7 @@ type Saving struct {
 func (s *Scene) Find() []Saving {
 	var found []Saving
 	for k := range Kinds {
-		if a, ok := Kinds[k].find(s); ok {
+		if a := Kinds[k].find(s); s.Much(a.Bytes, Kinds[k].least) {
 			a.Kind, a.Saved = &Kinds[k], a.Reduction.Gone(a.Reduction.sum(s))
 			found = append(found, a)
 		}

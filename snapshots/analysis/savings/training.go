@@ -11,12 +11,9 @@ import (
 )
 
 // findNoGrad looks for what autograd keeps for a backward pass that does not come.
-func findNoGrad(s *Scene) (Saving, bool) {
+func findNoGrad(s *Scene) Saving {
 	kept := func(p *Part) bool { return p.Unused && s.of(p)&traits.Casts == 0 }
 	t, l := s.sum(kept), s.layers(kept)
-	if !s.Much(t.bytes, 30) {
-		return Saving{}, false
-	}
 	least, most := all(kept), all(kept)
 	least.Extent, least.Layers, most.Extent = AfterLayer, l.has, AfterNext
 	saving := Saving{
@@ -28,10 +25,10 @@ func findNoGrad(s *Scene) (Saving, bool) {
 		saving.Evidence = fmt.Sprintf("The recording ends before backward: autograd keeps %s of intermediates, most%s", quantity.Bytes(t.bytes), s.at(t.stack))
 		saving.Remedy = "if no backward follows, torch.no_grad() or torch.inference_mode() around the forward pass frees them"
 	}
-	return saving, true
+	return saving
 }
 
-func findAttention(s *Scene) (Saving, bool) {
+func findAttention(s *Scene) Saving {
 	attends := func(p *Part) bool {
 		return p.Stack >= 0 && s.Words.attends(p.Stack) || s.of(p)&(traits.Attention|traits.Loss) == traits.Attention
 	}
@@ -53,17 +50,14 @@ func findAttention(s *Scene) (Saving, bool) {
 		return made(p) || sized(p) && (attends(p) || p.Category == trace.BackwardTemporary && others.count == 0 && 4*p.Size != largest)
 	}
 	t := s.sum(scores)
-	if largest == 0 || !s.Much(t.bytes, 5) {
-		return Saving{}, false
-	}
 	return Saving{
 		Bytes: t.bytes, Reduction: all(scores), Stack: t.stack,
 		Evidence: fmt.Sprintf("Attention stores all of its scores%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never stores all of them",
-	}, true
+	}
 }
 
-func findLogits(s *Scene) (Saving, bool) {
+func findLogits(s *Scene) Saving {
 	type group struct {
 		sum
 		size int64
@@ -88,7 +82,7 @@ func findLogits(s *Scene) (Saving, bool) {
 		}
 	}
 	if best == nil {
-		return Saving{}, false
+		return Saving{}
 	}
 	// What the loss is given has its size, and so has what backward makes of it while it
 	// is there. A copy in half precision has half. Where other activations have that size
@@ -103,18 +97,18 @@ func findLogits(s *Scene) (Saving, bool) {
 	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
 	reduction := fraction(blocks, 7, 8)
 	reduction.Beside = fraction(made, 7, 8).Of
-	if t.count < 2 || !s.Much(t.bytes, 5) {
-		return Saving{}, false
+	if t.count < 2 {
+		return Saving{}
 	}
 	return Saving{
 		Bytes: t.bytes, Reduction: reduction, Stack: best.stack,
 		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
 		Remedy:   "computing it for an eighth of the tokens at a time, without keeping the logits, needs an eighth",
-	}, true
+	}
 }
 
 // findStale looks for what a name still holds of the step before.
-func findStale(s *Scene) (Saving, bool) {
+func findStale(s *Scene) Saving {
 	results := func(p *Part) bool {
 		return s.Code.Own(s.Code.Line(p.Stack)) && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
 	}
@@ -128,19 +122,16 @@ func findStale(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if !s.Much(bytes, 2) {
-		return Saving{}, false
-	}
 	reduction := all(func(p *Part) bool { return results(p) && again[p.Stack] })
 	reduction.Extent = AfterStep
 	return Saving{
 		Bytes: bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of results%s of the previous step are still alive while this step computes them again", quantity.Bytes(bytes), s.at(t.stack)),
 		Remedy:   "deleting the variable before the forward pass frees them",
-	}, true
+	}
 }
 
-func findStaleGradients(s *Scene) (Saving, bool) {
+func findStaleGradients(s *Scene) Saving {
 	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer == 0 }
 	var bytes int64
 	t := s.sum(func(p *Part) bool {
@@ -150,29 +141,24 @@ func findStaleGradients(s *Scene) (Saving, bool) {
 		bytes += p.Size * int64(p.Old)
 		return true
 	})
-	if !s.Much(bytes, 5) {
-		return Saving{}, false
-	}
 	reduction := all(gradients)
 	reduction.Extent = UntilBackward
 	return Saving{
 		Bytes: bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of gradients from before this step are alive", quantity.Bytes(bytes)),
 		Remedy:   "unless you accumulate them, zero_grad() right after the step frees them",
-	}, true
+	}
 }
 
 // findBuckets looks for the buckets in which DistributedDataParallel sums gradients, where they
 // stand beside the gradients themselves.
-func findBuckets(s *Scene) (Saving, bool) {
+func findBuckets(s *Scene) Saving {
 	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer != 0 })
 	copied := func(p *Part) bool {
 		return p.Category == trace.Gradient && s.of(p)&(traits.Reducer|traits.GradientBuffers|traits.Flats) == 0
 	}
 	t := s.sum(copied)
-	if t.bytes = min(t.bytes, buckets.bytes); !s.Much(t.bytes, 5) {
-		return Saving{}, false
-	}
+	t.bytes = min(t.bytes, buckets.bytes)
 	reduction := all(copied)
 	for i := range s.Parts {
 		if p := &s.Parts[i]; copied(p) {
@@ -183,13 +169,13 @@ func findBuckets(s *Scene) (Saving, bool) {
 		Bytes: t.bytes, Reduction: reduction, Stack: buckets.stack,
 		Evidence: fmt.Sprintf("DistributedDataParallel%s holds gradients twice: %s in its buckets, and as much beside them", s.at(buckets.stack), quantity.Bytes(buckets.bytes)),
 		Remedy:   "gradient_as_bucket_view=True makes .grad a view of the buckets",
-	}, true
+	}
 }
 
 // findWeightCopies knows a copy of a weight by its size. Autocast makes one of each
 // weight, so of more blocks of one size the others are something else. Weights that
 // are trained need copies in float32 instead, which take what is saved.
-func findWeightCopies(s *Scene) (Saving, bool) {
+func findWeightCopies(s *Scene) Saving {
 	weights, casts := make(map[int64]int64), make(map[int64]int64)
 	for i := range s.Parts {
 		switch p := &s.Parts[i]; {
@@ -213,17 +199,17 @@ func findWeightCopies(s *Scene) (Saving, bool) {
 	}}
 	t := s.sum(func(p *Part) bool { return copied(p) > 0 })
 	t.bytes = (&Reduction{Of: copied}).sum(s)
-	if s.trains() || !s.Much(t.bytes, 3) {
-		return Saving{}, false
+	if s.trains() {
+		return Saving{}
 	}
 	return Saving{
 		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "a model that is converted to bfloat16 needs no copies, and half for its weights",
-	}, true
+	}
 }
 
-func findOptimizer(s *Scene) (Saving, bool) {
+func findOptimizer(s *Scene) Saving {
 	stays := func(p *Part) bool { return p.Category == trace.Optimizer && !p.Passing }
 	// What an optimizer's step makes are the moments. Weights in float32 that are made
 	// before it are not stored in 8 bits.
@@ -233,26 +219,23 @@ func findOptimizer(s *Scene) (Saving, bool) {
 		state = moments
 	}
 	t := s.sum(state)
-	if s.Words.all&traits.EightBit != 0 || !s.Much(t.bytes, 15) {
-		return Saving{}, false
+	if s.Words.all&traits.EightBit != 0 {
+		return Saving{}
 	}
 	return Saving{
 		Bytes: t.bytes, Reduction: fraction(state, 3, 4), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
-	}, true
+	}
 }
 
 // findForeach looks for what an optimizer's step makes of all weights at once, which PyTorch's own optimizers
 // do where they are not told otherwise.
-func findForeach(s *Scene) (Saving, bool) {
+func findForeach(s *Scene) Saving {
 	passing := func(p *Part) bool {
 		return p.Category == trace.Optimizer && p.Passing && s.of(p)&traits.MultiTensor != 0
 	}
 	t := s.sum(passing)
-	if !s.Much(t.bytes, 5) {
-		return Saving{}, false
-	}
 	remedy := "foreach=False makes them of one weight at a time"
 	if s.of(&Part{Stack: t.stack})&traits.Fusible != 0 {
 		remedy = "fused=True makes none"
@@ -261,21 +244,21 @@ func findForeach(s *Scene) (Saving, bool) {
 		Bytes: t.bytes, Reduction: all(passing), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's step%s makes %s of temporaries, of all weights at once", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   remedy,
-	}, true
+	}
 }
 
-func findCheckpointing(s *Scene) (Saving, bool) {
+func findCheckpointing(s *Scene) Saving {
 	again := s.Words.all & traits.Checkpoints
 	l := s.layers(func(p *Part) bool {
 		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == again
 	})
 	t := s.sum(l.has)
-	if s.Checkpointing || s.Differentiates || !s.trains() || l.many == 0 || !s.Much(t.bytes, 30) {
-		return Saving{}, false
+	if s.Checkpointing || s.Differentiates || !s.trains() || l.many == 0 {
+		return Saving{}
 	}
 	replicas := s.sum(func(p *Part) bool { return p.Category == trace.Parameter && p.Passing && each(p.New(), l.many) > 0 })
 	if s.Much(replicas.bytes, 2) {
-		return Saving{}, false // what computes a layer again keeps its weights, for nobody knows how long
+		return Saving{} // what computes a layer again keeps its weights, for nobody knows how long
 	}
 	reduction := all(l.has)
 	reduction.Extent, reduction.Early, reduction.Many = BetweenPasses, again != 0, l.many
@@ -284,13 +267,13 @@ func findCheckpointing(s *Scene) (Saving, bool) {
 			Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 			Evidence: fmt.Sprintf("One checkpoint is around %d layers: in backward all that they keep is made again at once, %s, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
 			Remedy:   "a checkpoint for each layer needs that of one layer, and the inputs of the others",
-		}, true
+		}
 	}
 	return Saving{
 		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", l.many, quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "checkpointing each layer keeps only its input, and runs its forward pass twice",
-	}, true
+	}
 }
 
 // layers is memory of layers that are alike.
@@ -353,13 +336,13 @@ func counts(parts []*Part) []int {
 }
 
 // findOffload looks for what autograd keeps for backward: it can wait in the host's memory.
-func findOffload(s *Scene) (Saving, bool) {
+func findOffload(s *Scene) Saving {
 	kept := func(p *Part) bool {
 		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == 0
 	}
 	t := s.sum(kept)
-	if _, layers := findCheckpointing(s); !layers || !s.Much(t.bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
-		return Saving{}, false
+	if !s.Much(findCheckpointing(s).Bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
+		return Saving{}
 	}
 	reduction := all(s.alike(kept))
 	reduction.Extent = BetweenUses
@@ -367,10 +350,10 @@ func findOffload(s *Scene) (Saving, bool) {
 		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other: a copy that the program makes itself leaves them there", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "with torch.autograd.graph.save_on_cpu() they wait in the host's memory",
-	}, true
+	}
 }
 
-func findPrecision(s *Scene) (Saving, bool) {
+func findPrecision(s *Scene) Saving {
 	single := func(p *Part) bool {
 		switch s.Tables.String(s.Tables.Notes[p.Note].DType) {
 		case "f32", "float32":
@@ -379,12 +362,12 @@ func findPrecision(s *Scene) (Saving, bool) {
 		return false
 	}
 	t := s.sum(single)
-	if s.Autocast || s.Words.all&traits.Autocast != 0 || !s.trains() || !s.Much(t.bytes, 30) {
-		return Saving{}, false
+	if s.Autocast || s.Words.all&traits.Autocast != 0 || !s.trains() {
+		return Saving{}
 	}
 	return Saving{
 		Bytes: t.bytes, Reduction: fraction(single, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("%s of activations are float32, most%s", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "mixed precision keeps them in two bytes",
-	}, true
+	}
 }
