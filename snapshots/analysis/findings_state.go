@@ -200,10 +200,17 @@ func (f *finder) streams() {
 	const fewest = 4
 	var cached int64
 	found := make(map[trace.StreamID]bool)
-	for _, s := range f.index.SegmentsAt(f.index.End()).Segments {
-		if s.Free > 0 && f.index.tables.Pools[s.Pool] == (trace.Pool{}) && f.index.tables.Streams[s.Stream] != 0 {
-			found[s.Stream] = true
-			cached += s.Free
+	segments := f.index.device.Final.Segments
+	for i := range segments {
+		s := &segments[i]
+		if f.index.tables.Pools[s.Pool] != (trace.Pool{}) || f.index.tables.Streams[s.Stream] == 0 {
+			continue
+		}
+		for b := range s.Blocks {
+			if s.Blocks[b].State == trace.Inactive {
+				found[s.Stream] = true
+				cached += s.Blocks[b].Size
+			}
 		}
 	}
 	if len(found) >= fewest && cached > f.summary.Reserved/5 {
@@ -216,10 +223,19 @@ func (f *finder) streams() {
 
 func (f *finder) pools() {
 	var reserved, free int64
-	pools := 0
-	for _, p := range f.index.SegmentsAt(f.index.End()).Pools {
-		if f.index.tables.Pools[p.Pool] != (trace.Pool{}) {
-			pools, reserved, free = pools+1, reserved+p.Reserved, free+p.Free
+	found := make(map[trace.PoolID]bool)
+	segments := f.index.device.Final.Segments
+	for i := range segments {
+		s := &segments[i]
+		if f.index.tables.Pools[s.Pool] == (trace.Pool{}) {
+			continue
+		}
+		found[s.Pool] = true
+		reserved += s.Size
+		for b := range s.Blocks {
+			if s.Blocks[b].State == trace.Inactive {
+				free += s.Blocks[b].Size
+			}
 		}
 	}
 	if free > f.summary.Reserved/20 {
@@ -231,7 +247,7 @@ func (f *finder) pools() {
 		f.add(Finding{
 			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent}, Remedy: remedy,
 			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused now; other code cannot use it",
-				quantity.Bytes(reserved), quantity.Plural(pools, "private pool"), quantity.Bytes(free)),
+				quantity.Bytes(reserved), quantity.Plural(len(found), "private pool"), quantity.Bytes(free)),
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Pool is the memory of a pool at the end.
@@ -37,29 +38,34 @@ type PoolPart struct {
 // poolReports sums the final state up by pool, in ascending order of id.
 func poolReports(x *analysis.Index) []Pool {
 	pools, tables := grouped.By[[2]int64, Pool]{List: make([]Pool, 0)}, x.Trace().Tables
-	m := x.SegmentsAt(x.End())
-	for i := range m.Segments {
-		s := &m.Segments[i]
+	for i := range x.Device().Final.Segments {
+		s := &x.Device().Final.Segments[i]
 		id := [2]int64(tables.Pools[s.Pool])
-		pools.Of(id).add(id, s)
+		pools.Of(id).add(id, s, tables.String(s.Type) == "small")
 	}
 	slices.SortFunc(pools.List, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return pools.List
 }
 
-func (r *Pool) add(id [2]int64, s *analysis.MapSegment) {
+func (r *Pool) add(id [2]int64, s *trace.Segment, small bool) {
 	part := &r.Large
-	if s.Class == "small" {
+	if small {
 		part = &r.Small
 	}
-	of := PoolPart{Segments: 1, ReservedBytes: s.Size, ActiveBytes: s.Live, RequestedBytes: s.Live - s.Rounding}
-	if free := s.Size - s.Live; s.Live == 0 || s.Expandable {
+	of := PoolPart{Segments: 1, ReservedBytes: s.Size}
+	for i := range s.Blocks {
+		if b := &s.Blocks[i]; b.State.Live() {
+			of.ActiveBytes += b.Size
+			of.RequestedBytes += b.LiveRequested()
+		}
+	}
+	if free := s.Size - of.ActiveBytes; free == s.Size || s.Expandable {
 		of.ReleasableBytes = free
 	} else {
 		of.InactiveSplitBytes = free
 	}
 	part.include(&of)
-	r.ID, r.Segments, r.ReservedBytes, r.ActiveBytes = id, r.Segments+1, r.ReservedBytes+s.Size, r.ActiveBytes+s.Live
+	r.ID, r.Segments, r.ReservedBytes, r.ActiveBytes = id, r.Segments+1, r.ReservedBytes+s.Size, r.ActiveBytes+of.ActiveBytes
 }
 
 // poolLines prints the allocator's memory by pool, small and large.

@@ -127,17 +127,8 @@ func (h *History) step(i int, e *trace.Event) {
 // site returns the place of the site that an allocation was of right after an
 // event, and its size.
 func (h *History) site(id trace.AllocationID, at int) (place int32, size int64) {
-	var stack trace.StackID
-	var note trace.NoteID
-	var free bool
-	if k, held := id.Held(); held {
-		held := &h.life.Held[k]
-		stack, note, size, free = held.Stack, held.Note, held.Size, held.FreeStack
-	} else {
-		e := h.life.Events().At(int(id))
-		stack, note, size = e.Stack, e.Note, e.Size
-	}
-	return h.known.place(stack, h.life.NoteAt(id, at, note), free), size
+	a := h.life.AllocationAt(id, at)
+	return h.known.place(a.Stack, a.Note, a.FreeStack), a.Size
 }
 
 // rename moves an allocation to the site that event i says it is of. It was of that
