@@ -35,7 +35,7 @@ var picture = map[string][]string{
 	"snapshots/analysis/grouped":   {}, // sums by key
 	"snapshots/analysis/ledger":    {},
 	"snapshots/analysis/host":      {"snapshots/analysis/leak", "snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/card":      {"snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/card":      {"snapshots/analysis/grouped", "snapshots/analysis/ledger", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":     {"snapshots/trace"},
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/traits":    {"snapshots/analysis/lines", "snapshots/trace"},

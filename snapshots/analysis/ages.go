@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -37,15 +38,10 @@ func (d *describer) age(a *trace.Allocation) (int64, bool) {
 
 // gapsOf returns the gaps of the index's device, by event.
 func (x *Index) gapsOf() []trace.Gap {
-	var gaps []trace.Gap
-	if x.trace.Live != nil {
-		for _, g := range x.trace.Live.Gaps {
-			if g.Device == x.device.ID {
-				gaps = append(gaps, g)
-			}
-		}
+	if x.trace.Live == nil {
+		return nil
 	}
-	return gaps
+	return slices.DeleteFunc(slices.Clone(x.trace.Live.Gaps), func(g trace.Gap) bool { return g.Device != x.device.ID })
 }
 
 // unseenAt reports whether the trace may lack the beginning of the step that an

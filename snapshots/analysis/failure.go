@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -39,6 +40,15 @@ type Change struct {
 	Text   string `json:"change"`
 	Saving int64  `json:"saving_bytes"`
 	Basis  Basis  `json:"basis"`
+}
+
+// String says what to do, how much that saves if it is known, and how memtop knows.
+func (c Change) String() string {
+	text := c.Text
+	if c.Saving > 0 {
+		text += ": " + quantity.Bytes(c.Saving)
+	}
+	return text + ", " + string(c.Basis)
 }
 
 // Basis says how a saving is known.

@@ -31,7 +31,7 @@ func (f *finder) flushed() {
 	flushes := f.index.flushes()
 	level, times := flushes.Refused(f.summary.PeakReserved)
 	var refused trace.Flush
-	calls := f.index.emptying()
+	calls := once(f.index.empties)
 	emptied, loop := make(map[trace.StackID]emptyings), trace.EmptyStack
 	for i := range flushes.All {
 		one := &flushes.All[i]
@@ -94,23 +94,14 @@ const (
 	rareEmptyings   = 10
 )
 
-// emptying returns a function that reports whether the program calls empty_cache on a stack. PyTorch itself
-// does so before it captures a graph. It looks at each stack once.
-func (x *Index) emptying() func(trace.StackID) bool {
-	known := make(map[trace.StackID]bool)
-	return func(stack trace.StackID) bool {
-		calls, ok := known[stack]
-		if ok {
-			return calls
+// empties reports whether the program calls empty_cache on a stack. PyTorch itself does
+// so before it captures a graph.
+func (x *Index) empties(stack trace.StackID) (calls bool) {
+	for _, frame := range x.tables.Stack(stack) {
+		if strings.HasSuffix(lines.Slashed(x.tables.FrameFile(frame)), "torch/cuda/graphs.py") {
+			return false
 		}
-		for _, frame := range x.tables.Stack(stack) {
-			calls = calls || x.tables.FrameName(frame) == "empty_cache"
-			if strings.HasSuffix(lines.Slashed(x.tables.FrameFile(frame)), "torch/cuda/graphs.py") {
-				calls = false
-				break
-			}
-		}
-		known[stack] = calls
-		return calls
+		calls = calls || x.tables.FrameName(frame) == "empty_cache"
 	}
+	return calls
 }

@@ -136,13 +136,10 @@ type Held struct {
 
 // HeldAt returns the live memory right after an event, the largest first.
 func (x *Index) HeldAt(at int) []Held {
-	all, names := grouped.By[Held, Held]{List: make([]Held, 0)}, make(map[trace.StackID]string)
+	all, name := grouped.By[Held, Held]{List: make([]Held, 0)}, once(x.StackName)
 	for _, a := range x.alive(x.clamp(at)) {
-		if names[a.Stack] == "" {
-			names[a.Stack] = x.StackName(a.Stack)
-		}
 		category, _ := x.Category(a)
-		held := Held{Line: names[a.Stack], Category: category.String(), Keeper: x.keeper(a.Note)}
+		held := Held{Line: name(a.Stack), Category: category.String(), Keeper: x.keeper(a.Note)}
 		h := all.Of(held)
 		held.Bytes, held.Count = h.Bytes+a.Size, h.Count+1
 		*h = held

@@ -40,3 +40,17 @@ func (k *latest[T]) get(x interface{ Version() int }, at int, find func(at int) 
 	}
 	return k.answer
 }
+
+// once returns find with its answers kept: many things have the same stack, frame or
+// note. One goroutine may use it.
+func once[Key comparable, Answer any](find func(Key) Answer) func(Key) Answer {
+	known := make(map[Key]Answer)
+	return func(key Key) Answer {
+		answer, ok := known[key]
+		if !ok {
+			answer = find(key)
+			known[key] = answer
+		}
+		return answer
+	}
+}

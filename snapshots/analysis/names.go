@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,13 +55,7 @@ func alike(names []string) [][]int {
 	for i, name := range names {
 		same[name] = append(same[name], i)
 	}
-	var groups [][]int
-	for _, group := range same {
-		if len(group) > 1 {
-			groups = append(groups, group)
-		}
-	}
-	return groups
+	return slices.DeleteFunc(slices.Collect(maps.Values(same)), func(group []int) bool { return len(group) < 2 })
 }
 
 // addOperations adds to the names of a group the operation that allocated: the
@@ -102,10 +97,10 @@ func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) 
 // callers returns the callers of the line that names the stack: the program's own
 // lines or, if there are none, all lines that are not hidden.
 func (x *Index) callers(stack trace.StackID) []trace.FrameID {
-	code, after := x.Code(), false
-	line, own := code.Line(stack), len(code.OwnFrames(stack, 1)) > 0
+	code, frames, after := x.Code(), x.tables.Stack(stack), false
+	line, own := code.Line(stack), slices.ContainsFunc(frames, code.Own)
 	var told []trace.FrameID
-	for _, frame := range x.tables.Stack(stack) {
+	for _, frame := range frames {
 		if after && len(told) < namedCallers && !code.Hidden(frame) && (!own || code.Own(frame)) {
 			told = append(told, frame)
 		}

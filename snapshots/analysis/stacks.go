@@ -36,10 +36,7 @@ type Node struct {
 // sorted, the largest first.
 func (x *Index) Stacks(at int, o StackOptions) *Tree {
 	b := treeBuilder{index: x, options: o, root: &Node{Label: "all"}}
-	b.labels, b.children = make(map[trace.FrameID]string), make(map[below]*Node)
-	if o.HideRuntime {
-		b.hidden = x.Code().Hidden
-	}
+	b.label, b.children = once(x.FrameLabel), make(map[below]*Node)
 	for _, h := range x.holdingsAt(at) {
 		if o.Only == nil || o.Only(h.stack) {
 			b.add(h)
@@ -53,8 +50,7 @@ type treeBuilder struct {
 	index    *Index
 	options  StackOptions
 	root     *Node
-	hidden   func(trace.FrameID) bool
-	labels   map[trace.FrameID]string
+	label    func(trace.FrameID) string
 	children map[below]*Node
 	path     []trace.FrameID
 }
@@ -112,12 +108,10 @@ func (b *treeBuilder) addStack(stack trace.StackID, bytes int64, count int) {
 // pathOf returns the stack's frames from the root down. A stack of nothing but
 // hidden frames keeps its innermost one.
 func (b *treeBuilder) pathOf(stack trace.StackID) []trace.FrameID {
-	b.path = b.path[:0]
 	frames := b.index.tables.Stack(stack)
-	for _, frame := range frames {
-		if b.hidden == nil || !b.hidden(frame) {
-			b.path = append(b.path, frame)
-		}
+	b.path = append(b.path[:0], frames...)
+	if b.options.HideRuntime {
+		b.path = slices.DeleteFunc(b.path, b.index.Code().Hidden)
 	}
 	if len(b.path) == 0 {
 		b.path = append(b.path, frames[0])
@@ -137,15 +131,6 @@ func (b *treeBuilder) child(node *Node, frame trace.FrameID) *Node {
 		node.Children = append(node.Children, child)
 	}
 	return child
-}
-
-func (b *treeBuilder) label(frame trace.FrameID) string {
-	label, ok := b.labels[frame]
-	if !ok {
-		label = b.index.FrameLabel(frame)
-		b.labels[frame] = label
-	}
-	return label
 }
 
 func (n *Node) grow(bytes int64, count int) {

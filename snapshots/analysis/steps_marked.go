@@ -74,17 +74,11 @@ func (x *Index) fromOneLine(marks []Mark) []Mark {
 // overlap, and events share stacks: places must ascend, so that each event and each
 // stack is looked at once.
 func (x *Index) stepCalls() func(from int) (event int, line trace.FrameID) {
-	known := make(map[trace.StackID]trace.FrameID)
+	lineOf := once(func(stack trace.StackID) trace.FrameID { return iteration.StepLine(x.tables, x.Code(), stack) })
 	at := 0
 	return func(from int) (int, trace.FrameID) {
 		for at = max(at, from); at < x.events.Len(); at++ {
-			stack := x.events.At(at).Stack
-			line, ok := known[stack]
-			if !ok {
-				line = iteration.StepLine(x.tables, x.Code(), stack)
-				known[stack] = line
-			}
-			if line != 0 {
+			if line := lineOf(x.events.At(at).Stack); line != 0 {
 				return at, line
 			}
 		}

@@ -38,22 +38,23 @@ func (x *Index) Tensors(at int) []Tensor {
 	return tensors
 }
 
-// describer names allocations at one moment. Many have the same note or stack.
+// describer names allocations at one moment.
 type describer struct {
-	index  *Index
-	dates  *calendar
-	gaps   []trace.Gap
-	now    int64
-	sites  *leak.Sites
-	notes  map[trace.NoteID]string
-	stacks map[trace.StackID]string
+	index   *Index
+	dates   *calendar
+	gaps    []trace.Gap
+	now     int64
+	sites   *leak.Sites
+	noted   func(trace.NoteID) string // "" if the note says nothing
+	stacked func(trace.StackID) string
 }
 
 func (x *Index) describer(at int) *describer {
-	d := &describer{
-		index: x, dates: x.calendar(), gaps: x.gapsOf(), sites: x.sites(),
-		notes: make(map[trace.NoteID]string), stacks: make(map[trace.StackID]string),
-	}
+	d := &describer{index: x, dates: x.calendar(), gaps: x.gapsOf(), sites: x.sites(), stacked: once(x.StackName)}
+	d.noted = once(func(id trace.NoteID) string {
+		n := &x.tables.Notes[id]
+		return tagName(x.tables, n.Layer, n.Role)
+	})
 	d.now = d.dates.stepAt(at)
 	return d
 }
@@ -79,22 +80,7 @@ func (d *describer) name(a *trace.Allocation) string {
 	if a.FreeStack {
 		return HeldBefore
 	}
-	name, ok := d.stacks[a.Stack]
-	if !ok {
-		name = d.index.StackName(a.Stack)
-		d.stacks[a.Stack] = name
-	}
-	return name
-}
-
-// noted names a note by its layer and role, "" if it has neither.
-func (d *describer) noted(id trace.NoteID) string {
-	name, ok := d.notes[id]
-	if !ok {
-		name = tagName(d.index.tables, d.index.tables.Notes[id].Layer, d.index.tables.Notes[id].Role)
-		d.notes[id] = name
-	}
-	return name
+	return d.stacked(a.Stack)
 }
 
 // tagName joins a layer and a role.

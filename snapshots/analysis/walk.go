@@ -1,6 +1,10 @@
 package analysis
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Walk calls yield with the requested and the reserved bytes right after each
 // event, in order, until yield returns false. It reads each event once, whereas
@@ -20,14 +24,8 @@ func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
 // first: all except those that [StackOptions].HideRuntime hides. If a stack has
 // only hidden frames, it keeps the innermost one.
 func (x *Index) Told(stack trace.StackID) []trace.FrameID {
-	code := x.Code()
 	frames := x.tables.Stack(stack)
-	told := make([]trace.FrameID, 0, len(frames))
-	for _, frame := range frames {
-		if !code.Hidden(frame) {
-			told = append(told, frame)
-		}
-	}
+	told := slices.DeleteFunc(slices.Clone(frames), x.Code().Hidden)
 	if len(told) == 0 && len(frames) > 0 {
 		told = append(told, frames[0])
 	}

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+
 	"github.com/memtop/memtop/snapshots/analysis/card"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -79,36 +81,28 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 // device's memory, with a row for each category that has bytes. The numbers are
 // from the program's last step up to an event, at the step's moment with the most
 // such data. They are not part of the waterfall.
-func (x *Index) OnHost(at int) []Row {
-	if s := x.measuredUpTo(at); s != nil {
-		return hostRows(s.Host)
-	}
-	return nil
-}
-
-// Crossed returns how many bytes that step copied to the host and from it, 0 if that is
-// not known.
-func (x *Index) Crossed(at int) (toHost, fromHost int64) {
-	if s := x.measuredUpTo(at); s != nil {
-		return s.ToHost, s.FromHost
-	}
-	return 0, 0
-}
-
-// measuredUpTo returns the device's last measured step up to an event, nil for none.
-func (x *Index) measuredUpTo(at int) *trace.Step {
-	number := x.StepAt(x.clamp(at))
-	return x.trace.LastStepThat(x.device.ID, func(s *trace.Step) bool { return s.Number <= number && s.Measured() })
-}
-
-func hostRows(amounts []trace.Amount) []Row {
-	var rows []Row
-	for _, a := range amounts {
+func (x *Index) OnHost(at int) (rows []Row) {
+	for _, a := range x.measuredUpTo(at).Host {
 		if c, ok := trace.NamedCategory(a.Name); ok && a.Bytes != 0 {
 			rows = append(rows, Row{PurposeRow, c.Purpose(), c, a.Bytes})
 		}
 	}
 	return rows
+}
+
+// Crossed returns how many bytes that step copied to the host and from it, 0 if that is
+// not known.
+func (x *Index) Crossed(at int) (toHost, fromHost int64) {
+	s := x.measuredUpTo(at)
+	return s.ToHost, s.FromHost
+}
+
+// measuredUpTo returns the device's last measured step up to an event, one of nothing
+// if there is none.
+func (x *Index) measuredUpTo(at int) *trace.Step {
+	number := x.StepAt(x.clamp(at))
+	found := x.trace.LastStepThat(x.device.ID, func(s *trace.Step) bool { return s.Number <= number && s.Measured() })
+	return cmp.Or(found, new(trace.Step))
 }
 
 // reservedParts returns the bytes that are reserved, and of them those lost in

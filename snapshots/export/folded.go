@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -26,8 +27,11 @@ func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 	out := bufio.NewWriter(w)
 	for _, s := range snapshots {
 		names := newFoldedNames(s.index, o.AllFrames)
-		var order []string
-		sums := make(map[string]int64)
+		type sum struct {
+			line  string
+			bytes int64
+		}
+		var sums grouped.By[string, sum]
 		for _, sample := range s.samples(false) {
 			line := names.line(sample.stack)
 			if line == "" {
@@ -36,13 +40,11 @@ func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 			if len(snapshots) > 1 {
 				line = deviceName(s.index) + ";" + line
 			}
-			if _, ok := sums[line]; !ok {
-				order = append(order, line)
-			}
-			sums[line] += sample.bytes
+			s := sums.Of(line)
+			*s = sum{line, s.bytes + sample.bytes}
 		}
-		for _, line := range order {
-			fmt.Fprintf(out, "%s %d\n", line, sums[line])
+		for _, sum := range sums.List {
+			fmt.Fprintf(out, "%s %d\n", sum.line, sum.bytes)
 		}
 	}
 	return out.Flush()

@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/memtop/memtop/snapshots/analysis"
@@ -54,9 +53,9 @@ type htmlDevice struct {
 	ID, Name, Title string
 	Guessed         bool
 	Answer          report.Finding
-	WouldFit        []string
+	WouldFit        []analysis.Change
 	Findings        []report.Finding // the others
-	Numbers         []htmlNumbers
+	Numbers         []report.Numbers
 	Chart           *chart // nil without a history
 	Flame           *flame // nil where nothing is live
 	Lines           []htmlLine
@@ -65,8 +64,6 @@ type htmlDevice struct {
 	Stacks          []htmlStack
 	AllStacks       int
 }
-
-type htmlNumbers struct{ Name, Start, Peak, End string }
 
 // htmlShare is a part of the live memory.
 type htmlShare struct {
@@ -100,7 +97,7 @@ func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
 	hash := sha256.Sum256([]byte(pageScript))
 	page := htmlPage{
 		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]), Script: template.JS(pageScript),
-		Name: sourceName(t), Source: sourceFacts(t),
+		Name: sourceName(t), Source: r.Source.Facts(),
 	}
 	for _, notice := range t.Notices {
 		page.Notices = append(page.Notices, label(notice))
@@ -109,19 +106,6 @@ func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
 		page.Devices = append(page.Devices, s.html(&r.Devices[i], o))
 	}
 	return pageTemplate().Execute(w, page)
-}
-
-func sourceFacts(t *trace.Trace) []string {
-	var facts []string
-	if t.Info.Bytes > 0 {
-		facts = append(facts, quantity.Bytes(t.Info.Bytes))
-	}
-	for _, fact := range []string{t.Info.Container, t.Info.Writer} {
-		if fact != "" {
-			facts = append(facts, label(fact))
-		}
-	}
-	return facts
 }
 
 func (s snapshot) html(r *report.Device, o Options) htmlDevice {
@@ -133,10 +117,10 @@ func (s snapshot) html(r *report.Device, o Options) htmlDevice {
 	d := htmlDevice{
 		ID: fmt.Sprintf("device-%d", x.Device().ID), Name: deviceName(x), Title: s.title(), Guessed: x.Guessed(),
 		Answer: answer, Findings: others,
-		Numbers: s.htmlNumbers(), Categories: s.htmlCategories(), Flame: s.flame(o.AllFrames),
+		Numbers: r.Numbers(), Categories: s.htmlCategories(), Flame: s.flame(o.AllFrames),
 	}
 	if answer.Kind == analysis.ShortageFinding.Name && len(r.OOM) > 0 {
-		d.WouldFit = wouldFit(&r.OOM[len(r.OOM)-1])
+		d.WouldFit = r.OOM[len(r.OOM)-1].WouldFit
 	}
 	if x.History() {
 		d.Chart = s.chart()
@@ -173,27 +157,6 @@ func answered(found []report.Finding) (answer report.Finding, others []report.Fi
 	}
 	answer = all[at] // before what follows moves into its place
 	return answer, slices.Delete(all, at, at+1)
-}
-
-func wouldFit(o *report.OOM) (changes []string) {
-	for _, c := range o.WouldFit {
-		text := strings.ToUpper(c.Text[:1]) + c.Text[1:]
-		if c.Saving > 0 {
-			text += ": " + quantity.Bytes(c.Saving)
-		}
-		changes = append(changes, trace.Printable(text+", "+string(c.Basis)))
-	}
-	return changes
-}
-
-func (s snapshot) htmlNumbers() []htmlNumbers {
-	n := s.index.Summary()
-	return []htmlNumbers{
-		{"requested", quantity.Bytes(n.InitialRequested), quantity.Bytes(n.PeakRequested), quantity.Bytes(n.FinalRequested)},
-		{"reserved", quantity.Bytes(n.InitialReserved), quantity.Bytes(n.PeakReserved), quantity.Bytes(n.FinalReserved)},
-		{"cached, not in use", "", "", quantity.Bytes(n.Free)},
-		{"rounding", "", "", quantity.Bytes(n.Active - n.Requested)},
-	}
 }
 
 // htmlCategories lists the live memory by category.

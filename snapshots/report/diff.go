@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -264,27 +265,23 @@ func sameAnnotations(a, b *trace.Trace) bool {
 }
 
 // sameSettings compares settings without regard to their order.
-func sameSettings(a, b []trace.Setting) bool {
-	sorted := func(s []trace.Setting) []trace.Setting {
-		s = slices.Clone(s)
-		slices.SortStableFunc(s, func(p, q trace.Setting) int { return strings.Compare(p.Key, q.Key) })
-		return s
-	}
-	return slices.EqualFunc(sorted(a), sorted(b), func(p, q trace.Setting) bool { return p.Key == q.Key && sameValue(p.Value, q.Value) })
-}
+func sameSettings(a, b []trace.Setting) bool { return settingText(a) == settingText(b) }
 
-func sameValue(a, b any) bool {
-	switch p := a.(type) {
+// settingText writes a value of a setting, those within it by key.
+func settingText(v any) string {
+	var parts []string
+	switch v := v.(type) {
 	case []trace.Setting:
-		q, ok := b.([]trace.Setting)
-		return ok && sameSettings(p, q)
+		for _, s := range v {
+			parts = append(parts, fmt.Sprintf("%q:%s", s.Key, settingText(s.Value)))
+		}
+		slices.Sort(parts)
 	case []any:
-		q, ok := b.([]any)
-		return ok && slices.EqualFunc(p, q, sameValue)
-	case float64:
-		q, ok := b.(float64)
-		return ok && (p == q || p != p && q != q)
+		for _, item := range v {
+			parts = append(parts, settingText(item))
+		}
 	default:
-		return a == b
+		return fmt.Sprintf("%T %v", v, v)
 	}
+	return "[" + strings.Join(parts, ",") + "]"
 }

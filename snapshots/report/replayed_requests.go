@@ -50,15 +50,9 @@ type ReplayChange struct {
 
 // ReplayRun is the program under some settings.
 type ReplayRun struct {
-	Name               string `json:"name"` // the settings as people read them: those of alloc_conf, or "the defaults"
-	AllocConf          string `json:"alloc_conf"`
-	Torch              string `json:"torch,omitempty"` // the release of PyTorch, left out for the recording's
-	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
-	PeakAllocatedBytes int64  `json:"peak_allocated_bytes"` // in blocks
-	OOM                bool   `json:"oom"`
-	OOMEvent           *int   `json:"oom_event"` // the first; −1 is before recording began, null without one
-	Fits               bool   `json:"fits"`      // the failed request of the recording succeeds
-	Note               string `json:"note,omitempty"`
+	Name string `json:"name"` // the settings as people read them: those of alloc_conf, or "the defaults"
+	*whatif.Run
+	OOMEvent *int `json:"oom_event"` // the first; −1 is before recording began, null without one
 }
 
 // Reproduces is why a replay does not reproduce its recording, "" when it does. Its
@@ -108,10 +102,7 @@ func NewReplay(a *whatif.Answer) *Replay {
 }
 
 func replayRun(r *whatif.Run) ReplayRun {
-	run := ReplayRun{
-		Name: whatif.SettingsName(r.Settings), AllocConf: r.Settings, Torch: r.Torch, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
-		OOM: r.OOM, Fits: r.Fits, Note: r.Note,
-	}
+	run := ReplayRun{Name: whatif.SettingsName(r.Settings), Run: r}
 	if r.OOM {
 		run.OOMEvent = &r.OOMEvent
 	}

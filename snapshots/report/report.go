@@ -3,12 +3,12 @@ package report
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -109,21 +109,6 @@ func (c Categories) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *Categories) UnmarshalJSON(text []byte) error {
-	var values map[string]any
-	if err := json.Unmarshal(text, &values); err != nil {
-		return err
-	}
-	*c = Categories{}
-	c.Guessed, _ = values["guessed"].(bool)
-	for category := range c.Bytes {
-		n, _ := values[trace.Category(category).String()].(float64)
-		c.Bytes[category] = int64(n)
-	}
-	return nil
-}
-
 // reportedStacks is how many stacks a report lists.
 const reportedStacks = 10
 
@@ -162,6 +147,28 @@ func sourceReport(i *trace.Info) Source {
 		s.PickleProtocol = &i.PickleProtocol
 	}
 	return s
+}
+
+// Facts are what is known of the file besides its name.
+func (s *Source) Facts() []string {
+	facts := []string{s.Container, s.Writer}
+	if s.Bytes > 0 {
+		facts = append([]string{quantity.Bytes(s.Bytes)}, facts...)
+	}
+	return slices.DeleteFunc(facts, func(fact string) bool { return fact == "" })
+}
+
+// Numbers are a row of a device's levels, as texts.
+type Numbers struct{ Name, Start, Peak, End string }
+
+// Numbers returns the levels of the device at the start, at the peak and at the end.
+func (d *Device) Numbers() []Numbers {
+	return []Numbers{
+		{"requested", quantity.Bytes(d.InitialRequested), quantity.Bytes(d.PeakRequested), quantity.Bytes(d.FinalRequested)},
+		{"reserved", quantity.Bytes(d.InitialReserved), quantity.Bytes(d.PeakReserved), quantity.Bytes(d.Reserved)},
+		{"rounding", "", "", quantity.Bytes(d.Active - d.Requested)},
+		{"cached free", "", "", quantity.Bytes(d.Free)},
+	}
 }
 
 func newDevice(x *analysis.Index) Device {

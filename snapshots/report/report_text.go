@@ -55,16 +55,7 @@ func (r *Report) shortestFirst() []int {
 }
 
 func (r *Report) header(p *page) {
-	s := &r.Source
-	parts := []string{filepath.Base(s.Path)}
-	if s.Bytes > 0 {
-		parts = append(parts, quantity.Bytes(s.Bytes))
-	}
-	for _, part := range []string{s.Container, s.Writer} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := append([]string{filepath.Base(r.Source.Path)}, r.Source.Facts()...)
 	if r.Annotations > 0 {
 		parts = append(parts, quantity.Plural(r.Annotations, "annotation"))
 	}
@@ -119,7 +110,7 @@ func (d *Device) wouldFit(p *page) {
 		if i == 0 {
 			label = "would fit"
 		}
-		p.wrap(fmt.Sprintf("  %-11s", label), fmt.Sprintf("%s: %s, %s", change.Text, quantity.Bytes(change.Saving), change.Basis))
+		p.wrap(fmt.Sprintf("  %-11s", label), change.String())
 	}
 	if len(d.failure.WouldFit) > 0 && d.failure.Open {
 		p.wrap(fmt.Sprintf("  %-11s", ""), "this request would; what the step needs after it is not known")
@@ -129,10 +120,9 @@ func (d *Device) wouldFit(p *page) {
 func (d *Device) numbers(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
-	p.line("  %-12s%12s%12s%12s", "requested", quantity.Bytes(d.InitialRequested), quantity.Bytes(d.PeakRequested), quantity.Bytes(d.FinalRequested))
-	p.line("  %-12s%12s%12s%12s", "reserved", quantity.Bytes(d.InitialReserved), quantity.Bytes(d.PeakReserved), quantity.Bytes(d.Reserved))
-	p.line("  %-12s%12s%12s%12s", "rounding", "", "", quantity.Bytes(d.Active-d.Requested))
-	p.line("  %-12s%12s%12s%12s", "cached free", "", "", quantity.Bytes(d.Free))
+	for _, n := range d.Numbers() {
+		p.line("  %-12s%12s%12s%12s", n.Name, n.Start, n.Peak, n.End)
+	}
 }
 
 func (d *Device) categories(p *page, x *analysis.Index) {

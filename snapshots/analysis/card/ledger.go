@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
 	"github.com/memtop/memtop/snapshots/analysis/ledger"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -211,8 +212,11 @@ func (d *division) taken(c *trace.Card, others int64) {
 		d.take(Context, "CUDA's context", c.Before-others, "as measured before the program took any memory")
 	}
 	var rounding, managed, nccl int64
-	var names []string
-	sums, numbers := make(map[string]int64), make(map[string]int64)
+	type library struct {
+		name          string
+		bytes, number int64
+	}
+	var libraries grouped.By[string, library]
 	for i := range c.Taken {
 		t := &c.Taken[i]
 		name := libraryName(t.Library)
@@ -225,18 +229,15 @@ func (d *division) taken(c *trace.Card, others int64) {
 			nccl += outside
 			rounding += t.Round
 		case outside > 0:
-			if sums[name] == 0 {
-				names = append(names, name)
-			}
-			sums[name] += outside
-			numbers[name] += t.Number
+			l := libraries.Of(name)
+			*l = library{name, l.bytes + outside, l.number + t.Number}
 			rounding += t.Round
 		}
 	}
 	d.communicators(c.Communicators, nccl)
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
-	for _, name := range names {
-		d.take(Library, name, sums[name], quantity.Plural(int(numbers[name]), "allocation"))
+	slices.SortFunc(libraries.List, func(a, b library) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name)) })
+	for _, l := range libraries.List {
+		d.take(Library, l.name, l.bytes, quantity.Plural(int(l.number), "allocation"))
 	}
 	d.take(Rounding, "rounded to pages", rounding, "")
 	d.take(Managed, "managed memory", managed, "as far as it is on the device, at most")

@@ -1,6 +1,8 @@
 package iteration
 
 import (
+	"slices"
+
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -140,13 +142,7 @@ func mostVisited(visits []visit) []visit {
 			best = v.caller
 		}
 	}
-	var chosen []visit
-	for _, v := range visits {
-		if v.caller == best {
-			chosen = append(chosen, v)
-		}
-	}
-	return chosen
+	return slices.DeleteFunc(slices.Clone(visits), func(v visit) bool { return v.caller != best })
 }
 
 // ends returns the steps that end with visits from one line in which memory was enough.

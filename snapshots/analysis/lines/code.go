@@ -96,18 +96,6 @@ func (c *Code) Hidden(frame trace.FrameID) bool { return c.kinds[frame] == runti
 // Own reports whether a frame is a line of the program itself.
 func (c *Code) Own(frame trace.FrameID) bool { return c.kinds[frame] == own }
 
-// OwnFrames returns up to n of the program's own lines on a stack, innermost
-// first.
-func (c *Code) OwnFrames(stack trace.StackID, n int) []trace.FrameID {
-	var found []trace.FrameID
-	for _, frame := range c.tables.Stack(stack) {
-		if len(found) < n && c.Own(frame) {
-			found = append(found, frame)
-		}
-	}
-	return found
-}
-
 // Line returns the frame that a stack's memory is from: the program's innermost
 // own line that is no helper, else that of an installed package, else what was
 // called. It is 0 for a stack without frames.

@@ -90,20 +90,20 @@ func (o *OOM) Short() int64 { return max(o.Reserved+o.Segment-o.Capacity, 0) }
 
 // Run is the program under some settings.
 type Run struct {
-	Settings      string
-	Torch         string // the release of PyTorch, "" for the recording's
-	PeakReserved  int64
-	PeakAllocated int64 // in blocks, rounded as the settings say
+	Settings      string `json:"alloc_conf"`
+	Torch         string `json:"torch,omitempty"` // the release of PyTorch, "" for the recording's
+	PeakReserved  int64  `json:"peak_reserved_bytes"`
+	PeakAllocated int64  `json:"peak_allocated_bytes"` // in blocks, rounded as the settings say
 	// OOM says that a request failed. OOMEvent is the event of the first failure;
 	// it is −1 if none failed, or if one failed before the first event.
-	OOM      bool
-	OOMEvent int
+	OOM      bool `json:"oom"`
+	OOMEvent int  `json:"-"`
 	// Ends says that the recorded program got the memory for the request. In this
 	// run the program would have ended there, so the run ends.
-	Ends bool
+	Ends bool `json:"-"`
 	// Fits says that the run serves the request of Recorded.OOM. Reserved is what
 	// the process has reserved with it.
-	Fits     bool
-	Reserved int64
-	Note     string // what to know of the settings, "" for nothing
+	Fits     bool   `json:"fits"`
+	Reserved int64  `json:"-"`
+	Note     string `json:"note,omitempty"` // what to know of the settings, "" for nothing
 }
