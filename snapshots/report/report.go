@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -107,6 +108,18 @@ func (c Categories) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Categories) UnmarshalJSON(text []byte) error {
+	var values map[string]any
+	err := json.Unmarshal(text, &values)
+	c.Guessed, _ = values["guessed"].(bool)
+	for category := range c.Bytes {
+		n, _ := values[trace.Category(category).String()].(float64)
+		c.Bytes[category] = int64(n)
+	}
+	return err
 }
 
 // reportedStacks is how many stacks a report lists.

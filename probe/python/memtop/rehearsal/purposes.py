@@ -7,6 +7,7 @@ times of all requests, so each note finds the request that made its memory.
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import sys
 import time
@@ -31,6 +32,7 @@ from .keepers import Keepers, found_by_scan, used_by
 MOST = 64  # looks
 SPARING = 32  # looks after which the next one waits until the peak is a part larger
 CYCLE = "a reference cycle"
+MOST_WORKSPACES = 512  # that the imitation notes
 
 Notes = dict[int, dict[str, str]]  # by address
 
@@ -143,11 +145,14 @@ class Purposes:
         alive: dict[int, dict[str, Any]] = {}
         left = list(reversed(self._looks))
         before = 0  # the time of the look before
+        workspaces = _workspaces()
         for event in trace:
             while left and left[-1].time < event.get("time_us", 0):
                 before = _note(alive, left.pop(), before)
             if event["action"] == "alloc":
                 alive[event["addr"]] = event
+                if (event["addr"], event["size"]) in workspaces:
+                    event.update(noted_category="workspace", role="cuBLAS")
             elif event["action"] == "free_completed":
                 made = alive.pop(event["addr"], None)
                 if made and KEPT_BY not in made.get("role", "") and _within(event.get("time_us", 0), collected):
@@ -158,6 +163,13 @@ class Purposes:
 
 
 KEYS = ("noted_category", "layer", "role", "shape", "dtype")
+
+
+def _workspaces() -> set[tuple[int, int]]:
+    """Return the addresses and the bytes of what PyTorch gave cuBLAS as workspace, as the imitation noted them."""
+    table = (ctypes.c_uint64 * (2 * MOST_WORKSPACES))()
+    count = ctypes.CDLL(None).memtop_imitation_workspaces(table)
+    return set(zip(table[0 : 2 * count : 2], table[1 : 2 * count : 2]))
 
 
 def _globals() -> dict[str, Any]:

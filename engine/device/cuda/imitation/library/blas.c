@@ -25,6 +25,39 @@ EXPORT const char *cublasLtGetStatusName(int status) { return cublasGetStatusNam
 EXPORT const char *cublasGetStatusString(int status) { return status ? "not supported by the imitated cuBLAS" : "success"; }
 EXPORT const char *cublasLtGetStatusString(int status) { return cublasGetStatusString(status); }
 
+/* What PyTorch gave as workspace, each address and its bytes once, for a rehearsal to tell what
+ * that memory is for. More than these are not noted. */
+enum { most_workspaces = 512 };
+static uint64_t workspaces[most_workspaces][2];
+static size_t workspace_count;
+
+static void note_workspace(void *given, size_t bytes)
+{
+	uint64_t address = (uint64_t)(uintptr_t)given;
+	LOCKED(report_lock);
+	for (size_t i = 0; i < workspace_count; i++)
+		if (workspaces[i][0] == address && workspaces[i][1] == bytes)
+			return;
+	if (address && workspace_count < most_workspaces)
+		workspaces[workspace_count][0] = address, workspaces[workspace_count++][1] = bytes;
+}
+
+/* memtop_imitation_workspaces copies them, and says how many there are. */
+EXPORT size_t memtop_imitation_workspaces(uint64_t to[most_workspaces][2])
+{
+	LOCKED(report_lock);
+	memcpy(to, workspaces, sizeof workspaces);
+	return workspace_count;
+}
+
+EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t bytes) { return note_workspace(workspace, bytes), success; }
+
+EXPORT int cublasLtMatmul(void *handle, void *operation, void *alpha, void *a, void *as, void *b, void *bs, void *beta, void *c, void *cs, void *d, void *ds,
+                          void *algorithm, void *workspace, size_t bytes, void *stream)
+{
+	return note_workspace(workspace, bytes), success;
+}
+
 typedef struct {
 	uint64_t algorithm[8];
 	size_t workspace;
