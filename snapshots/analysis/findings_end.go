@@ -20,10 +20,11 @@ func (f *finder) ended() []Finding {
 		Kind: EndedFinding, Severity: Problem, Confidence: Certain, Where: Where{Event: f.index.End()},
 		Evidence: "Killed or crashed: it did not say that it ends",
 	}
+	last, limit := f.hostLimit()
 	switch end := live.Ended; {
 	case end.Runs:
 		found.Severity, found.Evidence = Info, fmt.Sprintf("This is the black box of a program that still runs: memtop attach %d", live.PID)
-	case f.hostSpent():
+	case last != nil && limit.Spent() && end.Goodbye == "":
 		found.Evidence = "Killed, most likely by the kernel because memory of the host had run out: it did not say that it ends"
 	case end.Goodbye != "":
 		found.Evidence = "It said goodbye: " + end.Goodbye
@@ -34,31 +35,24 @@ func (f *finder) ended() []Finding {
 			found.Evidence += ". " + f.lastEvent(last)
 		}
 	}
-	found.Evidence += f.hostAtEnd()
+	found.Evidence += f.hostAtEnd(last, limit)
 	return []Finding{found}
 }
 
-// hostSpent reports whether the machine's memory, or that of its control group, was used
-// up when the program was last heard.
-func (f *finder) hostSpent() bool {
-	g := f.index.trace.LastGauge(f.index.hostDevice())
-	if g == nil || f.index.trace.Live.Ended.Goodbye != "" {
-		return false
+// hostLimit returns the last gauge of the machine's memory, and the limit that was nearest then: the machine's,
+// or that of the process's control group. The gauge is nil if the program did not say.
+func (f *finder) hostLimit() (*trace.Gauge, trace.Limit) {
+	if g := f.index.trace.LastGauge(f.index.hostDevice()); g != nil {
+		if limit, known := g.Nearest(); known {
+			return g, limit
+		}
 	}
-	limit, known := g.Nearest()
-	return known && limit.Spent()
+	return nil, trace.Limit{}
 }
 
-// hostAtEnd says how much memory the process had and how much the machine had left,
-// or the process's control group if that was nearer to its limit. It is "" when the
-// program did not say.
-func (f *finder) hostAtEnd() string {
-	g := f.index.trace.LastGauge(f.index.hostDevice())
+// hostAtEnd says how much memory the process had and how much was left. It is "" when the program did not say.
+func (f *finder) hostAtEnd(g *trace.Gauge, limit trace.Limit) string {
 	if g == nil || g.Process < 0 {
-		return ""
-	}
-	limit, known := g.Nearest()
-	if !known {
 		return ""
 	}
 	text := fmt.Sprintf(". At %s the process had %s of host memory, and %s of the %s of %s were left",

@@ -57,22 +57,8 @@ func (s *Summary) addState(state *trace.State) {
 		segment := &state.Segments[i]
 		s.Reserved += segment.Size
 		s.Blocks += len(segment.Blocks)
-		for b := range segment.Blocks {
-			s.addBlock(&segment.Blocks[b])
-		}
-	}
-}
-
-func (s *Summary) addBlock(b *trace.Block) {
-	if b.State == trace.Allocated {
-		s.Allocated += b.Size
-	}
-	if b.State.Live() {
-		s.Active += b.Size
-		s.Requested += b.LiveRequested()
-	}
-	if b.State == trace.Inactive {
-		s.Free += b.Size
-		s.LargestFreeBlock = max(s.LargestFreeBlock, b.Size)
+		t := segment.Sums()
+		s.Allocated, s.Active, s.Requested = s.Allocated+t.Allocated, s.Active+t.Active, s.Requested+t.Requested
+		s.Free, s.LargestFreeBlock = s.Free+t.Free, max(s.LargestFreeBlock, t.LargestFree)
 	}
 }

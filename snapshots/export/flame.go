@@ -38,36 +38,28 @@ func (s snapshot) flame(allFrames bool) *flame {
 	if tree.Bytes <= 0 {
 		return nil
 	}
-	sizes := sizesOf(nil, tree.Root, 0)
+	var sizes []int64 // of those that are not too deep
+	count := 0
+	var visit func(n *analysis.Node, depth int)
+	visit = func(n *analysis.Node, depth int) {
+		if count++; depth <= flameDepth {
+			sizes = append(sizes, n.Bytes)
+		}
+		for _, child := range n.Children {
+			visit(child, depth+1)
+		}
+	}
+	visit(tree.Root, 0)
 	least := max(tree.Bytes/flameShare, 1)
 	if slices.Sort(sizes); len(sizes) > flameBoxes {
 		least = max(least, sizes[len(sizes)-flameBoxes]+1)
 	}
 	drawn := 0
 	f := &flame{Title: s.title(), Root: s.box(tree.Root, tree.Root.Bytes, least, 0, &drawn)}
-	if small := countOf(tree.Root) - drawn; small > 0 {
+	if small := count - drawn; small > 0 {
 		f.Small = quantity.Count(small)
 	}
 	return f
-}
-
-// sizesOf appends the sizes of a node and of those below it that are not too deep.
-func sizesOf(sizes []int64, n *analysis.Node, depth int) []int64 {
-	sizes = append(sizes, n.Bytes)
-	for _, child := range n.Children {
-		if depth < flameDepth {
-			sizes = sizesOf(sizes, child, depth+1)
-		}
-	}
-	return sizes
-}
-
-func countOf(n *analysis.Node) int {
-	count := 1
-	for _, child := range n.Children {
-		count += countOf(child)
-	}
-	return count
 }
 
 // box draws a node in a box of some bytes, with those below it that are large enough.

@@ -52,13 +52,8 @@ func (r *Pool) add(id [2]int64, s *trace.Segment, small bool) {
 	if small {
 		part = &r.Small
 	}
-	of := PoolPart{Segments: 1, ReservedBytes: s.Size}
-	for i := range s.Blocks {
-		if b := &s.Blocks[i]; b.State.Live() {
-			of.ActiveBytes += b.Size
-			of.RequestedBytes += b.LiveRequested()
-		}
-	}
+	t := s.Sums()
+	of := PoolPart{Segments: 1, ReservedBytes: s.Size, ActiveBytes: t.Active, RequestedBytes: t.Requested}
 	if free := s.Size - of.ActiveBytes; free == s.Size || s.Expandable {
 		of.ReleasableBytes = free
 	} else {

@@ -102,16 +102,7 @@ func appendGap(blocks []Block, from, to uint64) []Block {
 
 // count fills the sums of s from its blocks.
 func count(s *Segment) {
-	s.Allocated, s.Active, s.Requested = 0, 0, 0
-	for i := range s.Blocks {
-		b := &s.Blocks[i]
-		if b.State == Allocated {
-			s.Allocated += b.Size
-		}
-		if b.State.Live() {
-			s.Active += b.Size
-			s.Requested += b.LiveRequested()
-		}
-	}
+	t := s.Sums()
+	s.Allocated, s.Active, s.Requested = t.Allocated, t.Active, t.Requested
 	s.Given |= GaveAllocated | GaveActive | GaveRequested
 }

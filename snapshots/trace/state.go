@@ -124,6 +124,30 @@ func (t *Tables) factsOf(e *Event, device int32) SegmentFacts {
 	}
 }
 
+// Sums is what the blocks of a segment have together, in bytes.
+type Sums struct {
+	Allocated, Active, Requested int64 // of the live ones: in use, pending too, as they were asked for
+	Free, LargestFree            int64
+}
+
+// Sums adds its blocks up.
+func (s *Segment) Sums() (t Sums) {
+	for i := range s.Blocks {
+		switch b := &s.Blocks[i]; {
+		case b.State.Live():
+			t.Active += b.Size
+			t.Requested += b.LiveRequested()
+			if b.State == Allocated {
+				t.Allocated += b.Size
+			}
+		case b.State == Inactive:
+			t.Free += b.Size
+			t.LargestFree = max(t.LargestFree, b.Size)
+		}
+	}
+	return t
+}
+
 // End returns the address after the segment's last byte.
 func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
 

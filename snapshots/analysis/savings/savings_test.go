@@ -54,8 +54,10 @@ frame bmm "??" 0 "at::_ops::bmm::call(at::Tensor const&, at::Tensor const&)"
 frame probable "??" 0 "at::_ops::_softmax::call(at::Tensor const&, long, bool)"
 stack temporary multi train
 stack buckets ddp train
-stack products bmm mixes train
-stack mixed probable mixes train
+frame layer "/home/me/mix.py" 30 "mix"
+stack products bmm mixes layer train
+stack mixed probable mixes layer train
+stack hidden layer train
 frame wraps "??" 0 "at::autocast::WrapFunction_<(at::autocast::CastPolicy)0, (c10::DeviceType)1>::call(at::Tensor const&)"
 stack wrapped wraps linear train
 `
@@ -198,7 +200,7 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 		},
 		"gradients in the buckets": {[]part{weights, {trace.Gradient, 1, 100, "buckets", 0}}, map[string][2]int64{}},
 		"attention by hand, without that word": {
-			[]part{weights, {trace.Activation, 2, 30, "products", 0}, {trace.Activation, 2, 30, "mixed", 0}}, map[string][2]int64{"attention_scores": {120, 120}},
+			[]part{weights, {trace.Activation, 2, 60, "products", 0}, {trace.Activation, 2, 60, "mixed", 0}, {trace.Activation, 2, 15, "hidden", 0}}, map[string][2]int64{"attention_scores": {240, 240}},
 		},
 		"a softmax without products": {[]part{weights, {trace.Activation, 2, 30, "mixed", 0}}, map[string][2]int64{}},
 		"activations that are computed again": {

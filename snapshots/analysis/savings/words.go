@@ -17,8 +17,11 @@ type Words struct {
 	all                   traits.Set              // of all frames
 }
 
-// function is one of the program's or of a library, by file and name.
-type function [2]trace.StringID
+// function is one of the program's or of a library, as the line of another calls it: methods of a name stand in one file.
+type function struct {
+	file, name trace.StringID
+	caller     trace.FrameID
+}
 
 // attends reports whether a stack is of a function that takes a softmax beside products of many matrices at once:
 // attention by hand, whatever its name is.
@@ -32,12 +35,19 @@ func (w *Words) readFunction(t *trace.Tables, stack trace.StackID) {
 	var in function
 	for _, frame := range t.Stack(stack) {
 		f := &t.Frames[frame]
-		if file := lines.Slashed(t.String(f.File)); lines.IsPython(file) && !strings.Contains(file, "/torch/") {
-			in = function{f.File, f.Name}
-			w.does[in] |= calls
-			break
+		file := lines.Slashed(t.String(f.File))
+		switch outside := lines.IsPython(file) && !strings.Contains(file, "/torch/"); {
+		case in.caller != 0:
+		case outside && in.file != 0:
+			in.caller = frame
+		case outside:
+			in.file, in.name = f.File, f.Name
+		case in.file == 0:
+			calls |= w.frames[frame] & (traits.Softmax | traits.Product)
 		}
-		calls |= w.frames[frame] & (traits.Softmax | traits.Product)
+	}
+	if in.file != 0 {
+		w.does[in] |= calls
 	}
 	w.within = append(w.within, in)
 }
