@@ -48,26 +48,14 @@ func TestFramesOfFoldedStacksBeginWithTheirFunction(t *testing.T) {
 	}
 }
 
-// TestProfilesKeepNamesThatPprofWouldCut checks names as pprof shows them. It
-// shortens those whose two names are the same or of which one is missing.
-func TestProfilesKeepNamesThatPprofWouldCut(t *testing.T) {
+// TestProfilesLeaveNamesOfCppToPprof checks both names of a function: pprof cuts a name where they are the same.
+func TestProfilesLeaveNamesOfCppToPprof(t *testing.T) {
+	const cpp = "at::(anonymous namespace)::add(at::Tensor const&, (anonymous namespace)::Options<int>)"
 	tests := map[string]struct{ file, function, name, system string }{
-		"an anonymous namespace": {
-			"??", "at::(anonymous namespace)::add(at::Tensor const&, (anonymous namespace)::Options<int>)",
-			"at::(anonymous namespace)::add", "at::(anonymous namespace)::add(at::Tensor const&, (anonymous namespace)::Options<int>)",
-		},
-		"one at the beginning":    {"??", "(anonymous namespace)::f()", "(anonymous namespace)::f", "(anonymous namespace)::f()"},
-		"a template":              {"??", "void a::b<c<int>, 2>::d<e>(int)", "void a::b::d", "void a::b<c<int>, 2>::d<e>(int)"},
-		"an operator of brackets": {"??", "a::f::operator()(int) const", "a::f::operator() const", "a::f::operator()(int) const"},
-		"an operator of angles":   {"??", "a::operator<<(int)", "a::operator<<", "a::operator<<(int)"},
-		"brackets that do not match": {
-			"??", "a::b(int", "a::b(int", "",
-		},
-		"a method of Go with type parameters": {
-			"/go/a.go", "p.(*T[...]).M", "p.(*T[...]).M", "",
-		},
-		"a module of Python": {"/home/u/train.py", "<module>", "train.<module>", "<module>"},
-		"a plain function":   {"??", "main", "main", ""},
+		"C++":                                 {"??", cpp, cpp, cpp},
+		"a method of Go with type parameters": {"/go/a.go", "p.(*T[...]).M", "p.(*T[...]).M", ""},
+		"a module of Python":                  {"/home/u/train.py", "<module>", "train.<module>", "<module>"},
+		"generated code of Python":            {"<string>", "<lambda>", "<lambda>", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/google/pprof/profile"
 
@@ -108,7 +109,7 @@ func (b *profileBuilder) location(id trace.FrameID) *profile.Location {
 	key := [2]trace.StringID{frame.File, frame.Name}
 	function, ok := b.functions[key]
 	if !ok {
-		function = b.function(profileName(b.tables, id), label(b.tables.String(frame.Name)), label(b.tables.String(frame.File)))
+		function = b.function(functionName(b.tables, id), label(b.tables.String(frame.Name)), label(b.tables.String(frame.File)))
 		b.functions[key] = function
 	}
 	l := b.newLocation(function, int64(frame.Line))
@@ -126,11 +127,10 @@ func (b *profileBuilder) namedLocation(name string) *profile.Location {
 	return l
 }
 
-// function adds a function. If own, the system's name, equals name, the profile
-// has the name only once, because pprof would shorten it otherwise, see "Names in
-// pprof".
+// function adds a function. Where own, the system's name, equals name, pprof shows it without what is in brackets:
+// that is right for C++, and would leave nothing of Python's <lambda>, so there the profile has the name only once.
 func (b *profileBuilder) function(name, own, file string) *profile.Function {
-	if own == name {
+	if own == name && !strings.Contains(name, "::") {
 		own = ""
 	}
 	f := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: name, SystemName: own, Filename: file}

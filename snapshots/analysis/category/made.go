@@ -73,7 +73,7 @@ type panel struct {
 
 // made judges the allocation of event i, in span at.
 func (p *panel) made(i int, e *trace.Event, at int) Rule {
-	if p.isWorkspace(i, e, at) {
+	if p.isWorkspace(i, e) {
 		return workspaceSize
 	}
 	if rule := p.program(i, e, at); rule != NoRule {
