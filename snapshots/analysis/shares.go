@@ -1,6 +1,12 @@
 package analysis
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/grouped"
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Share is a part of the live memory: a category or, behind those, memory of which it is
 // not known what it is for.
@@ -58,4 +64,27 @@ func doubtful(sums *[trace.CategoryCount]int64) bool {
 		whole += bytes
 	}
 	return sums[trace.OtherCategory] > whole/part
+}
+
+// Label is what the program itself calls some of its memory.
+type Label struct {
+	Name  string `json:"label"`
+	Bytes int64  `json:"bytes"`
+	Count int    `json:"count"`
+}
+
+// LabelsAt returns the labels of what is alive right after an event, the largest first.
+func (x *Index) LabelsAt(event int) []Label {
+	labels := grouped.By[string, Label]{List: make([]Label, 0)}
+	if !slices.ContainsFunc(x.tables.Notes, func(n trace.Note) bool { return n.UserMetadata > trace.EmptyString }) {
+		return labels.List
+	}
+	for _, a := range x.alive(x.clamp(event)) {
+		if name := trace.Printable(x.tables.Label(a.Note)); name != "" {
+			l := labels.Of(name)
+			*l = Label{name, l.Bytes + a.Size, l.Count + 1}
+		}
+	}
+	slices.SortStableFunc(labels.List, func(a, b Label) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return labels.List
 }

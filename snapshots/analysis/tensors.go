@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -53,7 +54,7 @@ func (x *Index) describer(at int) *describer {
 	d := &describer{index: x, dates: x.calendar(), gaps: x.gapsOf(), sites: x.sites(), stacked: once(x.StackName)}
 	d.noted = once(func(id trace.NoteID) string {
 		n := &x.tables.Notes[id]
-		return tagName(x.tables, n.Layer, n.Role)
+		return cmp.Or(tagName(x.tables, n.Layer, n.Role), trace.Printable(x.tables.Label(id)))
 	})
 	d.now = d.dates.stepAt(at)
 	return d
@@ -65,7 +66,7 @@ func (d *describer) tensor(a *trace.Allocation) Tensor {
 	c, rule := x.Category(*a)
 	t := Tensor{
 		Allocation: *a, Name: d.name(a), Category: c, Guessed: !rule.Exact,
-		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(x.tables.String(note.Role)),
+		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(cmp.Or(x.tables.String(note.Role), x.tables.Label(a.Note))),
 		Shape: trace.Printable(x.tables.String(note.Shape)), DType: trace.Printable(x.tables.String(note.DType)),
 		Site: d.sites.Of(a),
 	}

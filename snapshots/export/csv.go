@@ -23,7 +23,7 @@ import (
 // memory, as held and without an index.
 
 var csvHeader = []string{
-	"device", "index", "action", "addr", "size", "stream", "time_us", "category", "live_after", "stack", "site", "layer", "role", "shape", "dtype",
+	"device", "index", "action", "addr", "size", "stream", "time_us", "category", "live_after", "stack", "site", "layer", "role", "shape", "dtype", "label",
 }
 
 func writeCSV(w io.Writer, t *trace.Trace, o Options) error {
@@ -87,7 +87,7 @@ func (c *csvWriter) event(i int, e *trace.Event, live int64) error {
 		c.allocation(a, live)
 	} else {
 		c.row = append(c.row, "", integer(live))
-		c.where(e.Stack, &c.tables.Notes[0])
+		c.where(e.Stack, e.Note)
 	}
 	return c.end()
 }
@@ -115,16 +115,17 @@ func (c *csvWriter) allocation(a trace.Allocation, live int64) {
 	if a.FreeStack {
 		a.Stack = 0
 	}
-	c.where(a.Stack, &c.tables.Notes[a.Note])
+	c.where(a.Stack, a.Note)
 }
 
 // where adds where memory was allocated, and what a note says of it.
-func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
-	place := c.place(stack)
+func (c *csvWriter) where(stack trace.StackID, id trace.NoteID) {
+	place, note := c.place(stack), &c.tables.Notes[id]
 	c.row = append(c.row, place[:]...)
 	for _, id := range [...]trace.StringID{note.Layer, note.Role, note.Shape, note.DType} {
 		c.row = append(c.row, c.cell(label(c.tables.String(id))))
 	}
+	c.row = append(c.row, c.cell(label(c.tables.Label(id))))
 }
 
 // action returns what happened, in PyTorch's own word if it is not one of ours.

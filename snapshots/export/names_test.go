@@ -103,13 +103,13 @@ func TestCSVHasStacksAndTags(t *testing.T) {
 	}
 	const stack, site = "main (train.go:9);forward (model.go:3)", "model.go:3 forward"
 	want := [][]string{
-		{"action", "category", "live_after", "stack", "site", "layer", "role", "shape", "dtype"},
-		{"alloc", "parameter", "512", stack, site, "h.0.mlp", "weight", "[2, 3]", "bf16"},
-		{"alloc", "parameter", "612", stack, site, "h.0.mlp", "bias", "", ""},
-		{"segment_alloc", "", "612", "", "", "", "", "", ""},
-		{"alloc", "workspace", "1312", stack, site, "h.1", "", "", ""},
-		{"retag", "activation", "1312", stack, site, "h.1", "output", "", ""},
-		{"free_completed", "activation", "612", stack, site, "h.1", "output", "", ""},
+		{"action", "category", "live_after", "stack", "site", "layer", "role", "shape", "dtype", "label"},
+		{"alloc", "parameter", "512", stack, site, "h.0.mlp", "weight", "[2, 3]", "bf16", ""},
+		{"alloc", "parameter", "612", stack, site, "h.0.mlp", "bias", "", "", ""},
+		{"segment_alloc", "", "612", "", "", "", "", "", "", ""},
+		{"alloc", "workspace", "1312", stack, site, "h.1", "", "", "", ""},
+		{"retag", "activation", "1312", stack, site, "h.1", "output", "", "", ""},
+		{"free_completed", "activation", "612", stack, site, "h.1", "output", "", "", ""},
 	}
 	equal.Values(t, "rows differ", want, got)
 }

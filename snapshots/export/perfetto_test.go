@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/testing/fatal"
+	"github.com/memtop/memtop/cmd/testing/tracetest"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/export"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -84,20 +85,18 @@ func checkNesting(t *testing.T, events []traceEvent) {
 }
 
 func TestSlicesThatOverlapGoToDifferentThreads(t *testing.T) {
-	in := trace.NewInterner()
-	var log trace.EventLog
-	for i := range 100 {
-		log.Append(trace.Event{Kind: trace.Alloc, Addr: uint64(i) << 12, Size: 4096, Time: 1000 + int64(i)})
-	}
-	mark := func(name, stage string, time int64) trace.Annotation {
-		return trace.Annotation{Name: in.String(name), Stage: in.String(stage), Time: time}
-	}
-	tr := &trace.Trace{Devices: []trace.Device{{Events: log.Events()}}, Annotations: []trace.Annotation{
-		mark("before", "END", 1010), mark("a", "START", 1005), mark("b", "START", 1020), mark("a", "END", 1030),
-		mark("inner", "START", 1032), mark("inner", "END", 1035), mark("b", "END", 1040), mark("after", "START", 1038),
-	}}
-	tables := in.View()
-	tr.Tables = &tables
+	tr := tracetest.Parse(t, `annotation "before" "END" @1010
+annotation "a" "START" @1005
+annotation "b" "START" @1020
+annotation "a" "END" @1030
+annotation "inner" "START" @1032
+annotation "inner" "END" @1035
+annotation "b" "END" @1040
+annotation "after" "START" @1038
+device 0
+alloc 0x1000 4096 @1000
+alloc 0x2000 4096 @1099
+`)
 	events := traceEvents(t, written(t, tr, "perfetto", export.Options{}))
 	checkNesting(t, events)
 	threads := make(map[string]int)

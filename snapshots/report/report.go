@@ -52,6 +52,7 @@ type Device struct {
 	Pools                 []Pool               `json:"pools"`
 	CategoriesAtPeak      Categories           `json:"categories_at_peak"`
 	RulesAtPeak           []analysis.RuleBytes `json:"category_rules_at_peak"`
+	LabelsAtPeak          []analysis.Label     `json:"labels_at_peak"` // of the program's own
 	TopStacksAtPeak       []Stack              `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line               `json:"lines_at_peak"`
 	Steps                 *Steps               `json:"steps"`          // null where none are known
@@ -191,7 +192,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rules, Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rules, LabelsAtPeak: x.LabelsAt(s.PeakEvent), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
 	ooms := x.OOMEvents()
 	for k := range ooms {

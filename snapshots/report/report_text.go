@@ -73,6 +73,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.poolLines(p)
 	d.Steps.text(p)
 	d.categories(p, x)
+	d.labels(p)
 	d.lineLines(p, x, "; --by line shows all")
 	d.stackLines(p, x)
 }
@@ -152,6 +153,20 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	if doubtful != nil {
 		p.wrap("  not known: ", strings.Join(doubtful, ", "))
+	}
+}
+
+// labels lists what the program itself calls most memory at the peak.
+func (d *Device) labels(p *page) {
+	const shown = 8
+	var rows []lines.Row
+	for _, l := range d.LabelsAtPeak[:min(len(d.LabelsAtPeak), shown)] {
+		rows = append(rows, lines.Row{Name: l.Name, Self: l.Bytes, SelfCount: l.Count})
+	}
+	if len(rows) > 0 {
+		p.line("")
+		p.line("  At the peak, by the program's labels (the %d largest of %d)", len(rows), len(d.LabelsAtPeak))
+		p.rows(rows, d.PeakRequested)
 	}
 }
 

@@ -20,9 +20,9 @@ func (l *Lifetimes) Change(i int, kind Kind) (leaves, joins AllocationID) {
 				leaves = old
 			}
 		}
-	case kind.Closes() || kind == Retag:
+	case kind.Closes() || kind.Retags():
 		leaves = AllocationID(l.Closed(i))
-		if kind == Retag {
+		if kind.Retags() {
 			joins = leaves
 		}
 	}

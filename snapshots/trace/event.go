@@ -55,6 +55,9 @@ func KindOf(name string) Kind {
 // Closes reports whether an event of this kind ends an allocation.
 func (k Kind) Closes() bool { return k == FreeCompleted || k == Free }
 
+// Retags reports whether an event of this kind says anew what an allocation is for.
+func (k Kind) Retags() bool { return k == Retag || k == Annotate }
+
 // Segment reports whether an event of this kind changes reserved memory.
 func (k Kind) Segment() bool { return k >= SegmentAlloc && k <= SegmentUnmap }
 

@@ -120,7 +120,7 @@ func (l *Lifetimes) step(i int32, e *Event) {
 		l.openAt(i, e)
 	case e.Kind.Closes():
 		l.closeAt(i, e)
-	case e.Kind == Retag:
+	case e.Kind.Retags():
 		l.retagAt(i, e)
 	case e.Kind == Lost:
 		l.lostAt(i, e)

@@ -33,6 +33,14 @@ func (t *Tables) Internal(id NoteID) string {
 	return t.String(n.Internal)
 }
 
+// Label returns what the program itself calls memory, by PyTorch's metadata of it or an annotation; "" for nothing.
+func (t *Tables) Label(id NoteID) string {
+	if s := t.String(t.Notes[id].UserMetadata); s != AtAddress {
+		return s
+	}
+	return ""
+}
+
 // NoteTexts are the names of a note's texts, as files spell them. All code that
 // copies, sends, reads, writes or searches notes uses this list and Texts. Both
 // have the same order, and the wire's protocol depends on it.

@@ -6,7 +6,8 @@ import "sort"
 //
 // Our own engine tags memory when it is allocated, and again when the engine
 // learns more: if backward needs a result, the result becomes an activation. A
-// retag event has the address; from then on its note replaces the allocation's.
+// retag event has the address; from then on its note replaces the allocation's. A
+// PyTorch program may annotate memory after it was made (2.14), with the same effect.
 
 // retagAt notes that event i says what the allocation at its address is for.
 func (l *Lifetimes) retagAt(i int32, e *Event) {

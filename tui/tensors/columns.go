@@ -54,9 +54,9 @@ func tensorColumns(h *held, of view) []page.Column[row] {
 	return append(all, []page.Column[row]{
 		{Head: "tensor", Width: page.Below(layerWidth, 4), Rest: page.All, Left: true, Searched: true, Text: func(r row) string { return r.tensor.Name }, Compare: name},
 		{Head: "tensor", Width: page.From(layerWidth, 4), Rest: page.All, Left: true, Searched: true, Text: func(r row) string { return cmp.Or(r.tensor.Role, r.tensor.Name) }, Compare: name},
-		{Head: "shape", Width: page.From(70, 16), Left: true, Searched: true, Text: func(r row) string { return r.tensor.Shape }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.Shape, b.tensor.Shape) }},
-		{Head: "dtype", Width: page.From(78, 8), Left: true, Searched: true, Text: func(r row) string { return r.tensor.DType }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.DType, b.tensor.DType) }},
-		{Head: "layer", Width: page.From(layerWidth, 14), Left: true, Searched: true, Text: func(r row) string { return r.tensor.Layer }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.Layer, b.tensor.Layer) }},
+		{Head: "shape", Width: when(h.shaped, page.From(70, 16)), Left: true, Searched: true, Text: func(r row) string { return r.tensor.Shape }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.Shape, b.tensor.Shape) }},
+		{Head: "dtype", Width: when(h.shaped, page.From(78, 8)), Left: true, Searched: true, Text: func(r row) string { return r.tensor.DType }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.DType, b.tensor.DType) }},
+		{Head: "layer", Width: when(h.shaped, page.From(layerWidth, 14)), Left: true, Searched: true, Text: func(r row) string { return r.tensor.Layer }, Compare: func(a, b row) int { return cmp.Compare(a.tensor.Layer, b.tensor.Layer) }},
 		{Head: "created at", Width: when(of == single, func(w int) int { return page.From(100, w/4)(w) }), Left: true, Style: dim, Text: siteName, Compare: site},
 	}...)
 }

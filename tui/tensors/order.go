@@ -24,8 +24,8 @@ type held struct {
 	stepped bool  // ages are known
 	sites   []row // the largest first
 	tensors []row // the same, nil unless asked for
-	// described says that some tensor has a shape, a layer or a role.
-	described bool
+	// described says that some tensor has a shape, a layer or a role, and shaped that some has more than a role.
+	described, shaped bool
 }
 
 // row is a creation site, or a tensor with its site, if that is known.
@@ -58,7 +58,8 @@ func look(_ context.Context, q question) *held {
 	for i := range tensors {
 		t := &tensors[i]
 		h.tensors[i] = row{numbers[t.Site], t}
-		h.described = h.described || t.Shape != "" || t.Layer != "" || t.Role != ""
+		h.shaped = h.shaped || t.Shape != "" || t.Layer != ""
+		h.described = h.shaped || h.described || t.Role != ""
 	}
 	return h
 }

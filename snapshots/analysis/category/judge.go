@@ -107,10 +107,19 @@ func (j *Judge) readNotes(t *trace.Tables) {
 		if name := t.Notes[id].Category; name != 0 {
 			category, known = trace.NamedCategory(t.String(name))
 		}
-		j.notes, j.noted = append(j.notes, category), append(j.noted, known)
 		j.anyNoted = j.anyNoted || known
 		j.steps = j.steps || category == trace.Gradient || category == trace.Optimizer
+		if !known {
+			category, known = labelled(t, trace.NoteID(id))
+		}
+		j.notes, j.noted = append(j.notes, category), append(j.noted, known)
 	}
+}
+
+// labelled returns the category that the program itself calls memory by.
+func labelled(t *trace.Tables, note trace.NoteID) (trace.Category, bool) {
+	c, named := trace.NamedCategory(t.Label(note))
+	return c, named && c.String() == t.Label(note)
 }
 
 // walk looks among the events that are new for what it has not seen yet, and leaves

@@ -14,7 +14,7 @@ func findCache(s *Scene) Saving {
 	return Saving{
 		Bytes: t.bytes, Reduction: fraction(cache, 1, 2), Stack: t.stack,
 		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, sized by the server's settings or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
-		Remedy:   "a cache of 8 bits instead of 16 takes half",
+		Remedy:   "half as many bits for each, such as 8 instead of 16, take half",
 	}
 }
 
