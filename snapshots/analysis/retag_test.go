@@ -40,11 +40,12 @@ free_completed 0x1000 700 note=activation
 // TestWhatAProgramCallsItsMemoryIsWhatItIsFor names memory as PyTorch's metadata
 // of an allocation does, and its later annotations.
 func TestWhatAProgramCallsItsMemoryIsWhatItIsFor(t *testing.T) {
-	x := indexOf(t, `note cache user_metadata="kv-cache"
+	x := indexOf(t, `note cache user_metadata="{\"category\": \"kv-cache\"}"
+note said user_metadata="kv-cache"
 note table user_metadata="table"
 note pinned user_metadata="mallocWithAddress"
 device 0
-alloc 0x1000 700 note=cache
+alloc 0x1000 700 note=said
 alloc 0x2000 30 note=table
 alloc 0x3000 4 note=pinned
 annotate 0x3000 0 note=cache
@@ -55,6 +56,6 @@ annotate 0x1000 0 note=table
 			t.Errorf("after event %d: %d bytes of cache, want %d", at, sums[trace.KVCache], cache)
 		}
 	}
-	equal.Values(t, "labels before", []Label{{"kv-cache", 704, 2}, {"table", 30, 1}}, x.LabelsAt(3))
-	equal.Values(t, "labels after", []Label{{"table", 730, 2}, {"kv-cache", 4, 1}}, x.LabelsAt(4))
+	equal.Values(t, "labels before", []Label{{"kv-cache", 700, 1}, {"table", 30, 1}, {`{"category": "kv-cache"}`, 4, 1}}, x.LabelsAt(3))
+	equal.Values(t, "labels after", []Label{{"table", 730, 2}, {`{"category": "kv-cache"}`, 4, 1}}, x.LabelsAt(4))
 }

@@ -1,6 +1,7 @@
 package category
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/traits"
@@ -116,10 +117,14 @@ func (j *Judge) readNotes(t *trace.Tables) {
 	}
 }
 
-// labelled returns the category that the program itself calls memory by.
+// labelled returns the category that the program itself calls memory by. PyTorch writes metadata that is a dict as JSON.
 func labelled(t *trace.Tables, note trace.NoteID) (trace.Category, bool) {
-	c, named := trace.NamedCategory(t.Label(note))
-	return c, named && c.String() == t.Label(note)
+	said := struct{ Category string }{t.Label(note)}
+	if said.Category != "" {
+		_ = json.Unmarshal([]byte(said.Category), &said) // what is no JSON is a name itself
+	}
+	c, named := trace.NamedCategory(said.Category)
+	return c, named && c.String() == said.Category
 }
 
 // walk looks among the events that are new for what it has not seen yet, and leaves
