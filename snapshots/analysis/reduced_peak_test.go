@@ -91,7 +91,7 @@ func levelWithout(x *Index, at int, r *savings.Reduction) int64 {
 
 // TestTheLossInPiecesSavesWhatBelongsToIt has logits of 64 MiB beside the scores of
 // attention, which have the same size, and a gradient of 16 MiB of the weight that made
-// the logits: with the loss in pieces, that of a piece is added to that of the others.
+// the logits; with the loss in pieces, that of a piece is added to that of the others.
 func TestTheLossInPiecesSavesWhatBelongsToIt(t *testing.T) {
 	const stacks = "frame logp \"/env/site-packages/torch/nn/functional.py\" 2100 \"log_softmax\"\nstack loss malloc logp loss user\ndevice 0\n"
 	alloc := func(addr, mebibytes int, stack string) string {
@@ -105,10 +105,11 @@ func TestTheLossInPiecesSavesWhatBelongsToIt(t *testing.T) {
 	end := free(5, 64)
 	for name, test := range map[string]struct {
 		text string
-		want int64 // MiB of 328
+		want int64 // MiB of 328 or 200
 	}{
 		"its own backward":                   {forward + backward + end, 328 - (8 + 128 + 3*8)},
 		"backward of what has the same size": {forward + backward + end + alloc(6, 64, "grad") + free(6, 64), 328 - (8 + 128 + 64)},
+		"what the loss is given":             {alloc(1, 8, "param") + alloc(2, 64, "act") + alloc(3, 64, "loss") + strings.ReplaceAll(free(2, 64), "grad", "act") + backward + end, 200 - (8 + 3*8)},
 		"a gradient":                         {forward + backward + alloc(7, 16, "grad") + end + free(7, 16), 328 - (8 + 128 + 8 + 2*16)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,10 +89,11 @@ func findLogits(s *Scene) Saving {
 	// too, it does not tell.
 	sized := func(p *Part) bool { return p.Size == best.size || 2*p.Size == best.size }
 	values := s.alike(func(p *Part) bool { return sized(p) && s.of(p)&(traits.Loss|traits.Attention) == traits.Loss })
-	others := s.sum(func(p *Part) bool { return p.Size == best.size && p.Category == trace.Activation && !values(p) })
-	blocks := func(p *Part) bool {
-		return values(p) || p.Size == best.size && p.Category == trace.Activation && others.count < 2
+	forward := func(p *Part) bool {
+		return p.Size == best.size && (p.Category == trace.Activation || p.Category == trace.Inference || p.Category == trace.OtherCategory)
 	}
+	others := s.sum(func(p *Part) bool { return forward(p) && !values(p) })
+	blocks := func(p *Part) bool { return values(p) || forward(p) && others.count < 2 }
 	made := func(p *Part) bool { return sized(p) && p.Category == trace.BackwardTemporary }
 	t := s.sum(func(p *Part) bool { return p.Size == best.size && (blocks(p) || made(p)) })
 	reduction := fraction(blocks, 7, 8)
