@@ -137,9 +137,7 @@ func TestEvidence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			j, _ := judged(t, more, test.events)
-			if got, rule := j.Of(test.event, 0); got != test.want {
-				t.Errorf("got %s by %q, want %s", got, rule, test.want)
-			}
+			wantCategory(t, j, test.event, test.want)
 		})
 	}
 }
@@ -164,9 +162,7 @@ func TestWhatAutocastKeepsMakesNoGraph(t *testing.T) {
 				text.WriteString("alloc 0x7000 64 stack=sgdstep\nfree_completed 0x7000 64 stack=sgdstep\n")
 			}
 			j, _ := judged(t, names, text.String())
-			if got, rule := j.Of(0, 0); got != want {
-				t.Errorf("got %s by %q, want %s", got, rule, want)
-			}
+			wantCategory(t, j, 0, want)
 		})
 	}
 }
@@ -188,9 +184,7 @@ func TestALoopOfTemporariesHidesNoGraph(t *testing.T) {
 			}
 			text.WriteString("alloc 0x7000 64 stack=sgdstep\nfree_completed 0x7000 64 stack=sgdstep\nfree_completed 0x1000 4096 stack=loop\n")
 			j, _ := judged(t, names, text.String())
-			if got, rule := j.Of(0, 0); got != want {
-				t.Errorf("got %s by %q, want %s", got, rule, want)
-			}
+			wantCategory(t, j, 0, want)
 		})
 	}
 }

@@ -146,9 +146,7 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			j, _ := judged(t, names, test.events)
-			if got, rule := j.Of(0, 0); got != test.want {
-				t.Errorf("got %s by %q, want %s", got, rule, test.want)
-			}
+			wantCategory(t, j, 0, test.want)
 		})
 	}
 }
@@ -174,6 +172,13 @@ func TestAGraphThatNoBackwardPassUses(t *testing.T) {
 	}
 }
 
+func wantCategory(t *testing.T, j *category.Judge, id trace.AllocationID, want trace.Category) {
+	t.Helper()
+	if got, rule := j.Of(id, 0); got != want {
+		t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
+	}
+}
+
 // TestAParameterReplacedInTheStepStaysOne is about p.data = p.data - …, where the new
 // tensor is born in the step, as the optimizer's moments are.
 func TestAParameterReplacedInTheStepStaysOne(t *testing.T) {
@@ -188,9 +193,7 @@ free_completed 0x2000 512 stack=ownstep
 alloc 0x5000 64 stack=forward
 `)
 	for id, want := range map[trace.AllocationID]trace.Category{1: trace.Optimizer, 2: trace.Parameter, 5: trace.Parameter} {
-		if got, rule := j.Of(id, 0); got != want {
-			t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
-		}
+		wantCategory(t, j, id, want)
 	}
 }
 
@@ -230,9 +233,7 @@ alloc 0x1000 512 stack=forward
 		0: trace.OtherCategory, 1: trace.Activation, 2: trace.Activation, 3: trace.BackwardTemporary, 9: trace.Activation,
 	}
 	for id, want := range want {
-		if got, rule := j.Of(id, 0); got != want {
-			t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
-		}
+		wantCategory(t, j, id, want)
 	}
 }
 
@@ -241,8 +242,6 @@ func TestWithPythonFramesOnlyTheEnginesThreadHasNoFrameOfTheProgram(t *testing.T
 	for _, stack := range []string{"threaded", "applied"} {
 		j, _ := judged(t, pythonNames, "alloc 0x1000 512 stack=forward\nalloc 0x2000 64 stack="+stack+"\nfree_completed 0x2000 64 stack=empty\n"+
 			"free_completed 0x1000 512 stack=empty\nalloc 0x1000 512 stack=forward\n")
-		if got, rule := j.Of(1, 0); got != trace.BackwardTemporary {
-			t.Errorf("%s makes %s by %q", stack, got, rule)
-		}
+		wantCategory(t, j, 1, trace.BackwardTemporary)
 	}
 }

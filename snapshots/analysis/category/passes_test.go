@@ -64,9 +64,7 @@ func TestAnyNumberOfProcessorsJudgesTheSame(t *testing.T) {
 func TestWhereTheFirstAllocationsHaveNoStackTheEngineIsKnownNevertheless(t *testing.T) {
 	const many = 20_000
 	j, _ := judged(t, pythonNames, strings.Repeat("alloc 0x9000 8 stack=empty\nfree_completed 0x9000 8 stack=empty\n", many)+"alloc 0x1000 512 stack=forward\n")
-	if got, rule := j.Of(0, 0); got != trace.BackwardTemporary {
-		t.Errorf("got %s by %q", got, rule)
-	}
+	wantCategory(t, j, 0, trace.BackwardTemporary)
 }
 
 // TestAParameterFromBeforeIsReplacedTwice is about one that the base has, whose successor is
@@ -90,8 +88,6 @@ block 0x1000 512 active_allocated requested=512 stack=weight
 	j := category.NewJudge()
 	j.Advance(tr.Tables, d.Events, life)
 	for _, id := range []trace.AllocationID{0, 3} {
-		if got, rule := j.Of(id, 0); got != trace.Parameter {
-			t.Errorf("event %d: got %s by %q", id, got, rule)
-		}
+		wantCategory(t, j, id, trace.Parameter)
 	}
 }

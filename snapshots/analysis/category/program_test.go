@@ -118,9 +118,7 @@ func TestAProgramsOwn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			j, _ := judged(t, own, test.events)
-			if got, rule := j.Of(trace.AllocationID(test.event), 0); got != test.want {
-				t.Errorf("got %s by %q, want %s", got, rule, test.want)
-			}
+			wantCategory(t, j, trace.AllocationID(test.event), test.want)
 		})
 	}
 }
@@ -153,9 +151,7 @@ func TestAPartOfAForwardPassWithoutAGraph(t *testing.T) {
 				fmt.Fprintf(&text, "free_completed 0x2%d000 512 stack=back\n", k)
 			}
 			j, _ := judged(t, own, text.String())
-			if got, rule := j.Of(trace.AllocationID(kept+test.backed), 0); got != test.want {
-				t.Errorf("got %s by %q, want %s", got, rule, test.want)
-			}
+			wantCategory(t, j, trace.AllocationID(kept+test.backed), test.want)
 		})
 	}
 }
@@ -171,8 +167,6 @@ func TestAFrozenModelBetweenTheTrainedOneAndTheLoss(t *testing.T) {
 	text.WriteString("alloc 0x400000 512 stack=averaging\nalloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\nfree_completed 0x100000 64 stack=back\n")
 	j, _ := judged(t, own, text.String())
 	for event, want := range map[int]trace.Category{0: trace.Activation, 2: trace.Inference, 18: trace.Inference} {
-		if got, rule := j.Of(trace.AllocationID(event), 0); got != want {
-			t.Errorf("event %d: got %s by %q, want %s", event, got, rule, want)
-		}
+		wantCategory(t, j, trace.AllocationID(event), want)
 	}
 }
