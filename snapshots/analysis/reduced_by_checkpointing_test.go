@@ -183,7 +183,7 @@ func TestWhatWaitsInTheHostsMemoryIsNotOnTheDevice(t *testing.T) {
 		return NewIndex(tr, &tr.Devices[0])
 	}
 	plain, stored := of(1, false), of(1, true)
-	want := plain.RequestedAt(LastStepOf(plain).Peak) - stored.RequestedAt(LastStepOf(stored).Peak)
+	want := plain.RequestedAt(LastStepOf(plain).Peak) - stored.RequestedAt(LastStepOf(stored).Peak) - 2*mib // for a weight that comes back
 	if got := savingOf(plain, "save_on_cpu"); got != want || want < 64*mib {
 		t.Errorf("saves %d, want %d", got, want)
 	}

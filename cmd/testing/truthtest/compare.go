@@ -36,21 +36,24 @@ type Wrong struct {
 }
 
 // Mislabelled returns the share of the bytes with a wrong category at a moment, in
-// percent.
-func (a *Answers) Mislabelled(moment int) float64 {
-	var bytes int64
+// percent, and that of those that are said to be not known.
+func (a *Answers) Mislabelled(moment int) (wrong, unknown float64) {
 	for _, w := range a.Wrong[moment] {
-		bytes += w.Bytes
+		if share := 100 * float64(w.Bytes) / float64(max(1, a.Allocated[moment])); w.Said == trace.OtherCategory.String() {
+			unknown += share
+		} else {
+			wrong += share
+		}
 	}
-	return 100 * float64(bytes) / float64(max(1, a.Allocated[moment]))
+	return wrong, unknown
 }
 
 // Worst returns the moment with the largest share.
 func (a *Answers) Worst() int {
-	worst := 0
+	worst, most := 0, 0.0
 	for i := range a.Wrong {
-		if a.Mislabelled(i) > a.Mislabelled(worst) {
-			worst = i
+		if share, _ := a.Mislabelled(i); share > most {
+			worst, most = i, share
 		}
 	}
 	return worst

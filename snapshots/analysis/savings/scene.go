@@ -93,6 +93,16 @@ func (t *sum) add(p *Part) {
 	}
 }
 
+// largest returns the bytes of the largest block of some parts.
+func (s *Scene) largest(fits func(p *Part) bool) (size int64) {
+	for i := range s.Parts {
+		if p := &s.Parts[i]; fits(p) {
+			size = max(size, p.Size)
+		}
+	}
+	return size
+}
+
 // sum adds up the parts that fit.
 func (s *Scene) sum(fits func(p *Part) bool) sum {
 	var t sum

@@ -33,12 +33,7 @@ func findAttention(s *Scene) Saving {
 		return p.Stack >= 0 && s.Words.attends(p.Stack) || s.of(p)&(traits.Attention|traits.Loss) == traits.Attention
 	}
 	// The row sums of a softmax are small beside its scores.
-	largest := int64(0)
-	for i := range s.Parts {
-		if p := &s.Parts[i]; attends(p) && s.of(p)&traits.Softmax != 0 {
-			largest = max(largest, p.Size)
-		}
-	}
+	largest := s.largest(func(p *Part) bool { return attends(p) && s.of(p)&traits.Softmax != 0 })
 	// Scores are there in four bytes or in two, and in one as a mask. What backward makes of them has their
 	// sizes, if nothing else that is kept has.
 	sized := func(p *Part) bool {
@@ -108,22 +103,32 @@ func findLogits(s *Scene) Saving {
 	}
 }
 
-// findStale looks for what a name still holds of the step before.
-func findStale(s *Scene) Saving {
+// stale returns the parts of which a name still holds what the step before made, and what of all steps is like them.
+func (s *Scene) stale() (old, alike func(p *Part) bool) {
 	results := func(p *Part) bool {
 		return s.Code.Own(s.Code.Line(p.Stack)) && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
 	}
+	old = func(p *Part) bool { return results(p) && p.Old > 0 && p.Old < p.Count }
 	again := make(map[trace.StackID]bool)
-	var bytes int64
-	t := s.sum(func(p *Part) bool {
-		if !results(p) || p.Old == 0 || p.Old == p.Count {
-			return false
+	for i := range s.Parts {
+		if p := &s.Parts[i]; old(p) {
+			again[p.Stack] = true
 		}
-		again[p.Stack] = true
-		bytes += p.Size * int64(p.Old)
-		return true
-	})
-	reduction := all(func(p *Part) bool { return results(p) && again[p.Stack] })
+	}
+	return old, func(p *Part) bool { return results(p) && again[p.Stack] }
+}
+
+// findStale looks for what a name still holds of the step before.
+func findStale(s *Scene) Saving {
+	old, alike := s.stale()
+	var bytes int64
+	t := s.sum(old)
+	for i := range s.Parts {
+		if p := &s.Parts[i]; old(p) {
+			bytes += p.Size * int64(p.Old)
+		}
+	}
+	reduction := all(alike)
 	reduction.Extent = AfterStep
 	return Saving{
 		Bytes: bytes, Reduction: reduction, Stack: t.stack,
@@ -161,11 +166,7 @@ func findBuckets(s *Scene) Saving {
 	t := s.sum(copied)
 	t.bytes = min(t.bytes, buckets.bytes)
 	reduction := all(copied)
-	for i := range s.Parts {
-		if p := &s.Parts[i]; copied(p) {
-			reduction.Keep = max(reduction.Keep, p.Size) // a gradient is made before it is copied into its bucket
-		}
-	}
+	reduction.Keep = s.largest(copied) // a gradient is made before it is copied into its bucket
 	return Saving{
 		Bytes: t.bytes, Reduction: reduction, Stack: buckets.stack,
 		Evidence: fmt.Sprintf("DistributedDataParallel%s holds gradients twice: %s in its buckets, and as much beside them", s.at(buckets.stack), quantity.Bytes(buckets.bytes)),
@@ -338,8 +339,9 @@ func counts(parts []*Part) []int {
 
 // findOffload looks for what autograd keeps for backward: it can wait in the host's memory.
 func findOffload(s *Scene) Saving {
+	_, named := s.stale() // a name holds it on the device too
 	kept := func(p *Part) bool {
-		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == 0
+		return p.Category == trace.Activation && !p.Unused && s.of(p)&traits.Checkpoints == 0 && !named(p)
 	}
 	t := s.sum(kept)
 	if !s.Much(findCheckpointing(s).Bytes, 30) || lines.IsGo(s.Tables.FrameFile(s.Code.Line(t.stack))) {
@@ -347,6 +349,9 @@ func findOffload(s *Scene) Saving {
 	}
 	reduction := all(s.alike(kept))
 	reduction.Extent = BetweenUses
+	if s.sum(func(p *Part) bool { return s.of(p)&traits.Casts != 0 }).count == 0 {
+		reduction.Keep = s.largest(func(p *Part) bool { return p.Category == trace.Parameter }) // saved weights wait there too, and are copied back
+	}
 	return Saving{
 		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("Autograd keeps %s of activations on the device until backward, most%s, and they are no more than layers give to each other: a copy that the program makes itself leaves them there", quantity.Bytes(t.bytes), s.at(t.stack)),

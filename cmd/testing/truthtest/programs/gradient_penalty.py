@@ -8,7 +8,7 @@ from truth import BORN, Truth
 
 BORN["graph of backward"] = ("activation", "backward-temporary")
 
-truth = Truth()
+truth = Truth("stale_gradients")
 truth.record()
 critic = nn.Sequential(
     nn.Conv2d(3, 64, 5, 2, 2),
@@ -75,5 +75,7 @@ for _ in range(3):
     loss.backward()
     truth.phase("step")
     opt_g.step()
+    if truth.change == "stale_gradients":
+        critic.zero_grad(), gen.zero_grad()
     truth.step()
 truth.end()

@@ -7,7 +7,7 @@ from torch import nn
 from parts import gradients, states
 from truth import Truth
 
-truth = Truth("stale_results")
+truth = Truth("stale_results", "stale_gradients")
 truth.record()
 
 
@@ -90,6 +90,8 @@ for _ in range(4):
     loss.backward()
     truth.phase("step")
     optimizer.step()
+    if truth.change == "stale_gradients":
+        optimizer.zero_grad()
     if truth.change == "stale_results":
         del logits, labels, loss
     truth.step()

@@ -50,12 +50,14 @@ class Truth:
         holders: tuple[str, ...] = (),
         devices: int = 1,
     ) -> None:
-        changes = (*changes, "expandable_segments")  # of the environment, see run.go
+        changes = (*changes, "expandable_segments", "save_on_cpu")  # the first of the environment, see run.go
         self.folder, change = Path(sys.argv[1]), (sys.argv[2:] or [""])[0]
         self.change, _, percent = change.partition("=")
         self.percent = float(percent or 0)  # of the change `batch=17`
         if self.change and self.change not in changes:
             raise SystemExit(f"the program has no change {self.change!r}, but {changes}")
+        if self.change == "save_on_cpu":
+            torch.autograd.graph.save_on_cpu().__enter__()
         self._said: dict[str, Any] = {"changes": changes, "expect": expect, "wrong": wrong or {}, "holders": holders}
         self._devices = range(devices)
         torch.cuda.init()
