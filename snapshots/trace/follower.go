@@ -252,7 +252,7 @@ func (f *Follower) blockNote(id NoteID) NoteID {
 		n := &f.in.Notes[id]
 		// One more than the number: the note of nothing is 0 itself.
 		f.notes[id] = 1 + f.in.Note(Note{
-			UserMetadata: n.UserMetadata, Category: n.Category, Layer: n.Layer, Role: n.Role, Shape: n.Shape, DType: n.DType,
+			Category: n.Category, Layer: n.Layer, Role: n.Role, Shape: n.Shape, DType: n.DType,
 		})
 	}
 	return f.notes[id] - 1

@@ -2,10 +2,17 @@
 
 from typing import Any
 
+import pytest
 import torch
 
+from memtop.rehearsal import purposes as room
 from memtop.rehearsal.keepers import used_by
 from memtop.rehearsal.purposes import Look, Purposes
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_workspaces", lambda: {(96, 8)})  # the imitated cuBLAS, which is not here, was given it
 
 
 def event(action: str, addr: int, time_us: int) -> dict[str, Any]:
@@ -13,8 +20,8 @@ def event(action: str, addr: int, time_us: int) -> dict[str, Any]:
 
 
 def test_a_note_is_of_what_lives_at_its_address_at_that_moment() -> None:
-    first, second, third = event("alloc", 16, 1), event("alloc", 16, 5), event("alloc", 32, 9)
-    trace = [first, event("free_requested", 16, 3), event("free_completed", 16, 4), second, third]
+    first, second, third, fourth = (event("alloc", *at) for at in ((16, 1), (16, 5), (32, 9), (96, 9)))
+    trace = [first, event("free_requested", 16, 3), event("free_completed", 16, 4), second, third, fourth]
     blocks = [{"address": address, "state": "active_allocated"} for address in (16, 32, 48)]
     purposes = Purposes()
     purposes._looks = [
@@ -25,7 +32,7 @@ def test_a_note_is_of_what_lives_at_its_address_at_that_moment() -> None:
     purposes.write({"segments": [{"blocks": blocks}], "device_traces": [trace]})
     assert (first["noted_category"], first["layer"]) == ("gradient", "h.0")
     assert second["noted_category"] == "input", "an earlier look knows more than a later one"
-    assert "noted_category" not in third
+    assert "noted_category" not in third and fourth["noted_category"] == "workspace"
     assert [block.get("noted_category") for block in blocks] == ["input", None, "parameter"]
 
 
