@@ -114,6 +114,17 @@ func (s *Scene) sum(fits func(p *Part) bool) sum {
 	return t
 }
 
+// old adds up the parts that fit and are there from the step before, and what of them is.
+func (s *Scene) old(fits func(p *Part) bool) (t sum, bytes int64) {
+	for i := range s.Parts {
+		if p := &s.Parts[i]; p.Old > 0 && fits(p) {
+			t.add(p)
+			bytes += p.Size * int64(p.Old)
+		}
+	}
+	return t, bytes
+}
+
 // at names the line that a stack's memory is from, "" where it is not known.
 func (s *Scene) at(stack trace.StackID) string {
 	line := s.Code.Line(stack)

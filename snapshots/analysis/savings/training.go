@@ -105,29 +105,16 @@ func findLogits(s *Scene) Saving {
 
 // stale returns the parts of which a name still holds what the step before made, and what of all steps is like them.
 func (s *Scene) stale() (old, alike func(p *Part) bool) {
-	results := func(p *Part) bool {
-		return s.Code.Own(s.Code.Line(p.Stack)) && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
+	old = func(p *Part) bool {
+		return p.Old > 0 && p.Old < p.Count && s.Code.Own(s.Code.Line(p.Stack)) && (p.Category == trace.Activation && !p.Unused || p.Category == trace.Inference)
 	}
-	old = func(p *Part) bool { return results(p) && p.Old > 0 && p.Old < p.Count }
-	again := make(map[trace.StackID]bool)
-	for i := range s.Parts {
-		if p := &s.Parts[i]; old(p) {
-			again[p.Stack] = true
-		}
-	}
-	return old, func(p *Part) bool { return results(p) && again[p.Stack] }
+	return old, s.alike(old)
 }
 
 // findStale looks for what a name still holds of the step before.
 func findStale(s *Scene) Saving {
 	old, alike := s.stale()
-	var bytes int64
-	t := s.sum(old)
-	for i := range s.Parts {
-		if p := &s.Parts[i]; old(p) {
-			bytes += p.Size * int64(p.Old)
-		}
-	}
+	t, bytes := s.old(old)
 	reduction := all(alike)
 	reduction.Extent = AfterStep
 	return Saving{
@@ -139,14 +126,7 @@ func findStale(s *Scene) Saving {
 
 func findStaleGradients(s *Scene) Saving {
 	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer == 0 }
-	var bytes int64
-	t := s.sum(func(p *Part) bool {
-		if !gradients(p) || p.Old == 0 {
-			return false
-		}
-		bytes += p.Size * int64(p.Old)
-		return true
-	})
+	t, bytes := s.old(gradients)
 	reduction := all(gradients)
 	reduction.Extent = UntilBackward
 	return Saving{
@@ -224,26 +204,36 @@ func findOptimizer(s *Scene) Saving {
 	if s.Words.all&traits.EightBit != 0 {
 		return Saving{}
 	}
+	reduction := fraction(state, 3, 4)
+	stored := reduction.Of
+	reduction.Of = func(p *Part) int64 {
+		if s.foreach(p) {
+			return p.Size // such an optimizer has a step of its own
+		}
+		return stored(p)
+	}
 	return Saving{
-		Bytes: t.bytes, Reduction: fraction(state, 3, 4), Stack: t.stack,
+		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}
 }
 
+// foreach reports whether a step of PyTorch's makes a part for all weights at once.
+func (s *Scene) foreach(p *Part) bool {
+	return p.Category == trace.Optimizer && p.Passing && s.of(p)&traits.MultiTensor != 0
+}
+
 // findForeach looks for what an optimizer's step makes of all weights at once, which PyTorch's own optimizers
 // do where they are not told otherwise.
 func findForeach(s *Scene) Saving {
-	passing := func(p *Part) bool {
-		return p.Category == trace.Optimizer && p.Passing && s.of(p)&traits.MultiTensor != 0
-	}
-	t := s.sum(passing)
+	t := s.sum(s.foreach)
 	remedy := "foreach=False makes them of one weight at a time"
 	if s.of(&Part{Stack: t.stack})&traits.Fusible != 0 {
 		remedy = "fused=True makes none"
 	}
 	return Saving{
-		Bytes: t.bytes, Reduction: all(passing), Stack: t.stack,
+		Bytes: t.bytes, Reduction: all(s.foreach), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's step%s makes %s of temporaries, of all weights at once", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   remedy,
 	}

@@ -20,11 +20,7 @@ for _ in range(3):
     y = torch.randint(0, 100, (4096,)).cuda()
     truth.phase("forward")
     loss = nn.functional.cross_entropy(model(x), y)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad()
+    train.backward_and_step(truth, loss, optimizer)
     truth.step()
 del loss
 model.eval()

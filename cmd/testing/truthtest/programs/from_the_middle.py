@@ -12,23 +12,19 @@ optimizer = adam(truth, model.parameters(), lr=1e-4)
 train.keep(truth, model, optimizer)
 
 
-def train():
+def step():
     truth.phase("data")
     tokens = torch.randint(0, 4096, (8, 512)).cuda()
     targets = torch.randint(0, 4096, (8, 512)).cuda()
     truth.phase("forward")
     loss = model(tokens, targets)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    train.backward_and_step(truth, loss, optimizer)
 
 
 for _ in range(3):
-    train()
+    step()
 truth.record()
 for _ in range(3):
-    train()
+    step()
     truth.step()
 truth.end()

@@ -20,11 +20,7 @@ for _ in range(12):
     truth.phase("forward")
     loss = model(tokens, targets)
     total += loss
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad()
+    train.backward_and_step(truth, loss, optimizer)
     if truth.change in ("growth", "stale_results"):
         total = total.detach()
         features.clear()

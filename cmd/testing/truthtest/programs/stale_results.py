@@ -32,11 +32,7 @@ for _ in range(6):
     truth.phase("forward")
     made = encode(x)
     loss = F.mse_loss(made[-1], x)
-    truth.phase("backward")
-    loss.backward()
-    truth.phase("step")
-    optimizer.step()
-    optimizer.zero_grad()
+    train.backward_and_step(truth, loss, optimizer)
     drift = 0.0 if before is None else (made[0][0] - before[0][0]).abs().mean().item()
     before = made
     if truth.change == "stale_results":

@@ -16,6 +16,15 @@ def keep(truth: Any, model: Any, optimizer: Any) -> None:
     truth.keep("optimizer", lambda: states(optimizer))
 
 
+def backward_and_step(truth: Any, loss: Any, optimizer: Any) -> None:
+    """Run backward, and update the parameters."""
+    truth.phase("backward")
+    loss.backward()
+    truth.phase("step")
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 def steps(truth: Any, model: Any, optimizer: Any, count: int, batch: int, length: int) -> None:
     """Train a language model of 8,192 words."""
     for _ in range(count):
@@ -24,9 +33,5 @@ def steps(truth: Any, model: Any, optimizer: Any, count: int, batch: int, length
         targets = torch.randint(0, 8192, (batch, length)).cuda()
         truth.phase("forward")
         loss = model(tokens, targets)
-        truth.phase("backward")
-        loss.backward()
-        truth.phase("step")
-        optimizer.step()
-        optimizer.zero_grad()
+        backward_and_step(truth, loss, optimizer)
         truth.step()
