@@ -131,7 +131,7 @@ func (r *reductions) take(id trace.AllocationID, from int) {
 		switch c := &r.changes[k]; {
 		case bytes == 0:
 		case bytes < 0:
-			if a.Open < c.until {
+			if a.Open < max(c.until, c.beside) { // or made of what is
 				c.beside = max(c.beside, to)
 				r.cutBetween(c, from, to, -bytes)
 			}

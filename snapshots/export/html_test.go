@@ -172,7 +172,7 @@ func TestAPageBeginsWithTheAnswer(t *testing.T) {
 		options export.Options
 		want    []string
 	}{
-		"out of memory":    {training, export.Options{AtAnswer: true}, []string{`<div class="answer problem">`, "<p>Out of memory at event 745", "an 8-bit optimizer: 42.0 MiB, estimated", "186.6 MiB live after event 745"}},
+		"out of memory":    {training, export.Options{AtAnswer: true}, []string{`<div class="answer problem">`, "<p>Out of memory at event 745", "an 8-bit optimizer: 28.0 MiB, estimated", "186.6 MiB live after event 745"}},
 		"more than asked":  {training, replayed, []string{`<div class="answer info">`, "<p>The peak is", "Found by &lt;a replay&gt;", "Out of memory at event 745", "190.6 MiB live at the peak"}},
 		"a moment of ours": {training, export.Options{At: analysis.Peak}, []string{"<p>Out of memory at event 745", "190.6 MiB live at the peak, after event 736"}},
 		"only a state":     {state, export.Options{AtAnswer: true}, []string{`<div class="answer info">`, "is in use", "live at the end; no history was recorded"}},

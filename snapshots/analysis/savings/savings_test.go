@@ -179,10 +179,10 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			map[string][2]int64{"checkpointing": {48, 0}},
 		},
 		"state of an optimizer": {
-			[]part{weights, {trace.Optimizer, 8, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
+			[]part{weights, {trace.Optimizer, 8, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 100}},
 		},
 		"state that steps make, and copies of the weights": {
-			[]part{weights, {trace.Optimizer, 8, 25, "stepped", 0}, {trace.Optimizer, 4, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 150}},
+			[]part{weights, {trace.Optimizer, 8, 25, "stepped", 0}, {trace.Optimizer, 4, 25, "state", 0}}, map[string][2]int64{"optimizer_state": {200, 100}},
 		},
 		"state of an 8-bit optimizer": {
 			[]part{weights, {trace.Optimizer, 8, 25, "state8", 0}}, map[string][2]int64{},

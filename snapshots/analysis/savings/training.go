@@ -204,19 +204,25 @@ func findOptimizer(s *Scene) Saving {
 	if s.Words.all&traits.EightBit != 0 {
 		return Saving{}
 	}
-	reduction := fraction(state, 3, 4)
-	stored := reduction.Of
-	reduction.Of = func(p *Part) int64 {
-		if s.foreach(p) {
-			return p.Size // such an optimizer has a step of its own
-		}
-		return stored(p)
+	stored := func(part, of int64) Reduction {
+		return Reduction{Of: func(p *Part) int64 {
+			if s.foreach(p) {
+				return p.Size // such an optimizer has a step of its own
+			}
+			return fraction(state, part, of).Of(p)
+		}}
 	}
-	return Saving{
-		Bytes: t.bytes, Reduction: reduction, Stack: t.stack,
+	saving := Saving{
+		Bytes: t.bytes, Reduction: stored(3, 4), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}
+	if s.Words.all&(traits.Casts|traits.Autocast) == 0 && s.sum(func(p *Part) bool { return state(p) && s.single(p) }).count == 0 {
+		most := saving.Reduction // with autocast, weights are in float32
+		saving.Reduction, saving.Most = stored(1, 2), &most
+		saving.Remedy += ", or half if it is in 16 now"
+	}
+	return saving
 }
 
 // foreach reports whether a step of PyTorch's makes a part for all weights at once.
@@ -349,14 +355,14 @@ func findOffload(s *Scene) Saving {
 	}
 }
 
+// single reports whether the program says that a part is in float32.
+func (s *Scene) single(p *Part) bool {
+	dtype := s.Tables.String(s.Tables.Notes[p.Note].DType)
+	return dtype == "f32" || dtype == "float32"
+}
+
 func findPrecision(s *Scene) Saving {
-	single := func(p *Part) bool {
-		switch s.Tables.String(s.Tables.Notes[p.Note].DType) {
-		case "f32", "float32":
-			return p.Category == trace.Activation
-		}
-		return false
-	}
+	single := func(p *Part) bool { return p.Category == trace.Activation && s.single(p) }
 	t := s.sum(single)
 	if s.Autocast || s.Words.all&traits.Autocast != 0 || !s.trains() {
 		return Saving{}
