@@ -43,8 +43,8 @@ func TestAViewerIsToldOfEveryEventInOrder(t *testing.T) {
 				t.Fatalf("event %d is the program's %d", at-1, e.Time-1)
 			}
 		}
-		last := &f.Events[len(f.Events)-1]
-		if got := s.Tables().String(s.Tables().Notes[last.Note].Category); got != "a name that came later" {
+		last, tables := &f.Events[len(f.Events)-1], s.Tables()
+		if got := tables.String(tables.Notes[last.Note].Category); got != "a name that came later" {
 			t.Fatalf("an event's category is %q", got)
 		}
 	}

@@ -31,7 +31,7 @@ func newMaker() *maker {
 // tag interns what a tensor is for.
 func (m *maker) tag(category, layer, role string) trace.NoteID {
 	return m.in.Note(trace.Note{
-		Category: m.in.String(category), Layer: m.in.String(layer), Role: m.in.String(role), Shape: m.in.String("[]"), DType: m.in.String("f32"),
+		Category: m.in.String(category), Layer: m.in.String(layer), Role: m.in.String(role), Shape: m.in.String("[]"), DType: m.in.String("float32"),
 	})
 }
 

@@ -109,10 +109,7 @@ func newDecoder(r io.Reader, l Limits, in *trace.Interner) *Decoder {
 
 // Tables returns the current tables, to which states and events refer. The view
 // never changes.
-func (d *Decoder) Tables() *trace.Tables {
-	view := d.in.View()
-	return &view
-}
+func (d *Decoder) Tables() trace.Tables { return d.in.View() }
 
 // Next returns the next frame that this program knows. At the end of the stream
 // the error is io.EOF; within a frame it is io.ErrUnexpectedEOF. Data that is no

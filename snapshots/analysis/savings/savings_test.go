@@ -245,7 +245,7 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 		{trace.Activation, 8, 10, "positive", 0},
 	}
 	single := func(s *savings.Scene) {
-		s.Tables.Strings = append(slices.Clone(s.Tables.Strings), "f32")
+		s.Tables.Strings = append(slices.Clone(s.Tables.Strings), "float32")
 		s.Tables.Notes = append(slices.Clone(s.Tables.Notes), trace.Note{DType: trace.StringID(len(s.Tables.Strings) - 1)})
 		for i := range s.Parts {
 			s.Parts[i].Note = trace.NoteID(len(s.Tables.Notes) - 1)

@@ -68,6 +68,9 @@ func (s *Scene) Find() []Saving {
 // of returns the traits of all frames on a part's stack.
 func (s *Scene) of(p *Part) traits.Set { return s.Words.notes[p.Note] | s.Words.stacks[p.Stack] }
 
+// dtype returns the type of elements that a note says, "" for none.
+func (s *Scene) dtype(note trace.NoteID) string { return s.Tables.String(s.Tables.Notes[note].DType) }
+
 // trains reports whether the program has a backward pass.
 func (s *Scene) trains() bool {
 	if s.Words.all&traits.Backward != 0 {
@@ -83,13 +86,14 @@ type sum struct {
 	bytes, largest int64
 	count          int
 	stack          trace.StackID // of the largest part
+	note           trace.NoteID  // likewise
 }
 
 func (t *sum) add(p *Part) {
 	bytes := p.Bytes()
 	t.bytes, t.count = t.bytes+bytes, t.count+p.Count
 	if bytes > t.largest {
-		t.largest, t.stack = bytes, p.Stack
+		t.largest, t.stack, t.note = bytes, p.Stack, p.Note
 	}
 }
 

@@ -3,6 +3,7 @@ package savings
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/analysis/traits"
@@ -217,10 +218,14 @@ func findOptimizer(s *Scene) Saving {
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
 	}
-	if s.Words.all&(traits.Casts|traits.Autocast) == 0 && s.sum(func(p *Part) bool { return state(p) && s.single(p) }).count == 0 {
-		most := saving.Reduction // with autocast, weights are in float32
+	dtype := s.dtype(t.note)
+	switch {
+	case dtype == "" && s.Words.all&(traits.Casts|traits.Autocast) == 0: // with autocast, weights are in float32
+		most := saving.Reduction
 		saving.Reduction, saving.Most = stored(1, 2), &most
 		saving.Remedy += ", or half if it is in 16 now"
+	case strings.HasSuffix(dtype, "16"):
+		saving.Reduction, saving.Remedy = stored(1, 2), "in the host's memory it takes none of the GPU's; stored in 8 bits it takes half"
 	}
 	return saving
 }
@@ -355,14 +360,8 @@ func findOffload(s *Scene) Saving {
 	}
 }
 
-// single reports whether the program says that a part is in float32.
-func (s *Scene) single(p *Part) bool {
-	dtype := s.Tables.String(s.Tables.Notes[p.Note].DType)
-	return dtype == "f32" || dtype == "float32"
-}
-
 func findPrecision(s *Scene) Saving {
-	single := func(p *Part) bool { return p.Category == trace.Activation && s.single(p) }
+	single := func(p *Part) bool { return p.Category == trace.Activation && s.dtype(p.Note) == "float32" }
 	t := s.sum(single)
 	if s.Autocast || s.Words.all&traits.Autocast != 0 || !s.trains() {
 		return Saving{}
