@@ -118,12 +118,12 @@ func (x *Index) fill(columns []Column) Timeline {
 }
 
 func categoryBands() []Band {
-	bands := make([]Band, bands)
+	all := make([]Band, bands)
 	for i, c := range trace.Categories {
-		bands[i] = Band{Name: c.String(), Category: c}
+		all[i] = Band{Name: c.String(), Category: c}
 	}
-	bands[heldBand] = Band{Name: HeldBefore, Category: trace.OtherCategory, Held: true}
-	return bands
+	all[heldBand] = Band{Name: HeldBefore, Category: trace.OtherCategory, Held: true}
+	return all
 }
 
 // SplitByAllocation splits a timeline of an index into bands of at most most

@@ -111,8 +111,9 @@ func (m *mislabelled) ask(t *testing.T, folder string) {
 	for i := range answers {
 		a := &answers[i]
 		t.Logf("    begun late: mislabelled %s at a peak of %s", m.add(a), quantity.Bytes(a.Peak))
+		share, _ := a.Mislabelled(0)
 		for _, w := range a.Wrong[0] {
-			if share, _ := a.Mislabelled(0); share > worst {
+			if share > worst {
 				t.Errorf("    %10s  %4d blocks are %s, said to be %s (%s): %s", quantity.Bytes(w.Bytes), w.Count, w.Right, w.Said, w.Rule, w.Where)
 			}
 		}

@@ -213,19 +213,19 @@ func findOptimizer(s *Scene) Saving {
 			return fraction(state, part, of).Of(p)
 		}}
 	}
+	const remedy = "in the host's memory it takes none of the GPU's; stored in 8 bits it takes "
 	saving := Saving{
 		Bytes: t.bytes, Reduction: stored(3, 4), Stack: t.stack,
 		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
-		Remedy:   "in the host's memory it takes none of the GPU's; stored in 8 bits it takes a quarter",
+		Remedy:   remedy + "a quarter",
 	}
-	dtype := s.dtype(t.note)
-	switch {
+	switch dtype := s.dtype(t.note); {
 	case dtype == "" && s.Words.all&(traits.Casts|traits.Autocast) == 0: // with autocast, weights are in float32
 		most := saving.Reduction
 		saving.Reduction, saving.Most = stored(1, 2), &most
 		saving.Remedy += ", or half if it is in 16 now"
 	case strings.HasSuffix(dtype, "16"):
-		saving.Reduction, saving.Remedy = stored(1, 2), "in the host's memory it takes none of the GPU's; stored in 8 bits it takes half"
+		saving.Reduction, saving.Remedy = stored(1, 2), remedy+"half"
 	}
 	return saving
 }
