@@ -112,11 +112,12 @@ func (r *Relay) Event(e trace.Event) {
 	r.box.wake()
 }
 
-// Step adds a step, in the form of its message.
-func (r *Relay) Step(text []byte) error {
+// Step adds a step, in the form of its message. It returns the bytes that the program
+// has allocated then.
+func (r *Relay) Step(text []byte) (allocated int64, err error) {
 	f, err := wire.ReadMessage(wire.StepFrame, text)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.findPeak(f.Step)
 	short := *f.Step
@@ -126,7 +127,7 @@ func (r *Relay) Step(text []byte) error {
 	r.feed.step(f.Step, len(text))
 	r.count()
 	r.box.wake()
-	return nil
+	return short.Allocated, nil
 }
 
 // Gauges adds gauges, which took so many bytes.

@@ -1,7 +1,9 @@
 package sensor
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/snapshots/hostmemory"
@@ -22,23 +24,20 @@ type description struct {
 	Gauges []gauge `json:"gauges"`
 }
 
-// gauges takes in gauges. It tells the agent how much memory there is, because it looks
-// at its program before it runs out.
+// gauges takes in gauges.
 func (a *agent) gauges(text []byte) error {
 	var sent []gauge
 	if err := json.Unmarshal(text, &sent); err != nil {
 		return err
 	}
-	all := a.measured(sent)
-	a.relay.Gauges(all, len(text))
-	for i := range all {
-		if g := &all[i]; g.Host != nil {
-			limit, _ := g.Nearest()
-			a.tell(question{Do: "memory", Held: g.Process, Left: limit.Left(), Of: limit.Bytes})
-		}
+	if i := slices.IndexFunc(sent, gauge.ofMachine); i >= 0 {
+		a.machine, a.onHost = bytes.Clone(text), sent[i].Device != trace.HostDevice
 	}
+	a.relay.Gauges(a.measured(sent), len(text))
 	return nil
 }
+
+func (g gauge) ofMachine() bool { return g.Host != nil }
 
 // measured returns gauges with what the kernel says, without those that it says nothing of.
 func (a *agent) measured(sent []gauge) []trace.Gauge {

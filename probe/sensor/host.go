@@ -137,12 +137,9 @@ func (h *Host) serve(ctx context.Context, conn *net.UnixConn) error {
 	}
 	l := &link{conn: conn, agent: a}
 	over := make(chan struct{})
-	go func() { // a forked child may have the agent's end too
-		select {
-		case <-a.ended:
-			_ = conn.SetReadDeadline(time.Now().Add(again)) // for what it has sent
-		case <-over:
-		}
+	go func() {
+		a.attend(over)
+		_ = conn.SetReadDeadline(time.Now().Add(again)) // a forked child may have the agent's end too
 	}()
 	failed := l.follow()
 	close(over)

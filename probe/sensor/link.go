@@ -132,6 +132,12 @@ type agent struct {
 	ended  <-chan struct{} // closed when its program has ended
 	log    func(string, ...any)
 
+	adding   sync.Mutex // one goroutine at a time adds to the relay, and reads these
+	pressure pressure
+	held     int64  // bytes that the program holds: of the machine's memory, or of its device's
+	machine  []byte // the last gauges that the agent sent of the machine, as they came
+	onHost   bool   // the program computes on the processor: its memory is the machine's
+
 	mu    sync.Mutex
 	conn  *net.UnixConn // nil while there is no link
 	watch question      // the last one about viewers
@@ -151,11 +157,6 @@ type question struct {
 	Key     string `json:"key,omitempty"`
 	Value   string `json:"value,omitempty"`
 	At      int64  `json:"at,omitempty"`
-	// What the program holds of the machine's memory, how much it can still get, and of how
-	// much, in bytes.
-	Held int64 `json:"held,omitempty"`
-	Left int64 `json:"left,omitempty"`
-	Of   int64 `json:"of,omitempty"`
 }
 
 var errGone = errors.New("the agent is not there")
@@ -175,6 +176,13 @@ func (a *agent) use(conn *net.UnixConn) {
 	if conn != nil && watch.Viewers > 0 {
 		a.tell(watch)
 	}
+}
+
+// viewed reports whether the program has viewers.
+func (a *agent) viewed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watch.Viewers > 0
 }
 
 // Watch implements [probe.Agent].

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -33,6 +34,8 @@ const (
 
 // message handles the entries of an agent's message, in order.
 func (l *link) message(text []byte) error {
+	l.agent.adding.Lock()
+	defer l.agent.adding.Unlock()
 	r := &reader{b: text}
 	for range r.items() {
 		r.items()
@@ -62,7 +65,7 @@ func (l *link) entry(k kind, r *reader) error {
 			relay.Event(e)
 		}
 	case stepKind:
-		return relay.Step(r.bytes())
+		return l.agent.step(r.bytes())
 	case gaugesKind:
 		return l.agent.gauges(r.bytes())
 	case snapshotKind:
@@ -72,7 +75,7 @@ func (l *link) entry(k kind, r *reader) error {
 	case forgetKind:
 		relay.Forget()
 	case lookedKind:
-		relay.Looked()
+		l.agent.looked(time.Duration(r.number()))
 	case describeKind:
 		return l.agent.describe(r.bytes())
 	case answerKind:

@@ -15,7 +15,6 @@ from .link.host import host_of_job
 from .link.program import Json
 from .link.queue import GAUGES, Link
 from .memory.device_ledger import DeviceLedger
-from .memory.host_ledger import Told
 from .memory.out_of_memory import OutOfMemory
 from .rehearsal.imitated import rehearsed, title
 from .safety.threads import start as start_thread
@@ -129,9 +128,10 @@ class Agent:
         except Exception as error:
             self.watch.guard.fail(error)
 
-    def on_memory(self, held: int, left: int, of: int) -> None:
-        """Learn what the program holds of the machine's memory, and how much is left, of how much."""
-        self.watch.ledger.told = Told(time.perf_counter_ns(), held, left, of)
+    def on_look(self) -> None:
+        """Look when a step ends, for the box."""
+        self.watch.unwatched.asked = True
+        self.watch.steps.wake()
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         """Change a setting from the next step on, or from step `at`."""

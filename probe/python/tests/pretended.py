@@ -31,7 +31,7 @@ class Pretended:
         self.refuses = False
         self.cached = False  # there is a caching allocator, which reports its memory in snapshots
         self.gauges: list[Json] = []
-        self.told = 0, 0, 0  # of memory
+        self.looks = 0  # that the host has asked for
         self.sizes: dict[int, int] = {}
         self.stack = self._stack()
 
@@ -60,8 +60,8 @@ class Pretended:
             for number in range(PARAMETERS):
                 self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
 
-    def on_memory(self, held: int, left: int, of: int) -> None:
-        self.told = held, left, of
+    def on_look(self) -> None:
+        self.looks += 1
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         if self.refuses:

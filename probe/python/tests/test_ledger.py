@@ -15,7 +15,7 @@ from kept import Kept  # noqa: E402
 
 from memtop.memory import device_ledger, heaps  # noqa: E402
 from memtop.memory.device_ledger import DeviceLedger  # noqa: E402
-from memtop.memory.host_ledger import HostLedger, Told  # noqa: E402
+from memtop.memory.host_ledger import HostLedger  # noqa: E402
 from memtop.memory.host_tensors import HostTensors, Place  # noqa: E402
 from memtop.memory.stacks import Stacks  # noqa: E402
 from memtop.names.containers import Containers, weight  # noqa: E402
@@ -44,16 +44,6 @@ def test_python_says_what_its_small_objects_take() -> None:
     after = heaps.python()
     assert after is not None and after - before > 90 * MIB
     assert kept
-
-
-def test_python_is_asked_again_when_memory_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(range(1, 10))
-    monkeypatch.setattr(heaps, "python", lambda: next(answers))
-    book, found = HostLedger(), []
-    for held in (100, 100, 101, 100, 100):
-        book.told = Told(0, held * MIB, 0, 0)
-        found.append(book._ask()["python"])
-    assert found == [1, 1, 2, 3, 3]
 
 
 def test_children_are_remembered_after_their_end() -> None:

@@ -67,9 +67,9 @@ def test_changes_are_answered_with_the_new_options_before(serving: Servers) -> N
     assert serving.host.answers()[3] == "the program does not want to"
 
 
-def test_a_program_learns_how_much_memory_is_left(serving: Servers) -> None:
-    serving.host.tell(do="memory", held=3, left=2, of=8)
-    eventually("the figures", lambda: serving.program.told == (3, 2, 8))
+def test_a_program_is_looked_at_when_the_host_asks(serving: Servers) -> None:
+    serving.host.tell(do="look")
+    eventually("the look", lambda: serving.program.looks == 1)
 
 
 def test_what_the_program_refuses_later_is_told_at_once(serving: Servers) -> None:

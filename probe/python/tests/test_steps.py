@@ -14,6 +14,8 @@ from kept import Kept  # noqa: E402
 from test_threads import in_a_thread  # noqa: E402
 
 from memtop.link.program import Refused  # noqa: E402
+from memtop.link.queue import STEP  # noqa: E402
+from memtop.watch.sampling import Sampling  # noqa: E402
 from memtop.watch.watch import Watch  # noqa: E402
 
 
@@ -87,3 +89,22 @@ def test_a_change_of_a_step_that_was_quietly_begun_is_refused(quiet: Quiet) -> N
     assert not quiet.watch.look.keeping.always
     quiet.optimizer.step()
     assert quiet.watch.look.keeping.always, "the request before the refused one stands"
+
+
+def test_of_many_quick_steps_a_viewer_is_told_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memtop.watch.step_end.TELLING_NS", 3_600_000_000_000)
+    watch = Watch(Kept())
+    try:
+        watch.want(True)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+        watch.sampling = Sampling(share=0, credit_ns=0)
+        for _ in range(50):
+            optimizer.step()
+        told = [step["step"] for step in watch.link.latest(STEP)]
+        assert told and len(told) < 5 and watch.step == 50
+        watch.want(False)
+        watch.want(True)
+        optimizer.step()
+        assert watch.link.latest(STEP)[-1]["step"] == 51
+    finally:
+        watch.close()

@@ -69,8 +69,8 @@ class Answers(Protocol):
     def on_viewers(self, count: int) -> None:
         """Learn the number of viewers. Watching begins with the first and ends with the last."""
 
-    def on_memory(self, held: int, left: int, of: int) -> None:
-        """Learn how much memory of the machine the program holds, and how much it can still get, of how much."""
+    def on_look(self) -> None:
+        """Look at the program when its next step ends, while nobody watches."""
 
     def change(self, key: str, value: str, at: int) -> None:
         """Use a value from the next step on, or from step `at`. Raise `Refused` if it cannot."""
@@ -156,10 +156,11 @@ class Link:
             self._queue = deque(kept)
             self._add((FORGET,))
 
-    def looked(self) -> None:
-        """Say that all that was found has been added, and send it, after a description of the program."""
+    def looked(self, cost_ns: int) -> None:
+        """Say that all that was found has been added, at such a cost, and send it, after a description of the
+        program."""
         with self.lock:
-            self._add((LOOKED,))
+            self._add((LOOKED, cost_ns))
             self._changed = True
         self.wake()
 
@@ -305,8 +306,8 @@ class Link:
             self._put(self._described(gauges=True))
         elif do == "box":
             self.boxed = True
-        elif do == "memory":
-            self._answers.on_memory(question.get("held", 0), question.get("left", 0), question.get("of", 0))
+        elif do == "look":
+            self._answers.on_look()
         elif do in ("ended", "failed"):
             self._lose()
         elif do == "change":

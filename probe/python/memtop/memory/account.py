@@ -15,7 +15,7 @@ from ..names.categories import held_by, held_in
 from ..safety.threads import touches
 from ..watch.sampling import Sampling
 
-SHARE = 0.0005  # share of the program's time that counting may take, on average
+SHARE = 0.0002  # share of the program's time that counting may take, on average
 
 
 class Account:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from ..link.program import Json
 from ..names.containers import Kept
@@ -20,18 +20,8 @@ from . import heaps
 from .host_tensors import Place
 
 HOST = -1  # the device of a gauge that is about the machine while the program computes on another device
-ASKING, ASKING_NS = 0.0005, 100_000_000  # share of the program's time for what allocators say, and at once
-ARENA = 1 << 20  # bytes
+ASKING, ASKING_NS = 0.0001, 100_000_000  # share of the program's time for what allocators say, and at once
 MOST_CHILDREN = 4096  # that are remembered
-
-
-class Told(NamedTuple):
-    """What the host last measured, in bytes, and when that came."""
-
-    at: int  # by time.perf_counter_ns
-    held: int  # of the machine's memory, by this process
-    left: int  # that the program can still get
-    of: int  # of so much
 
 
 class HostLedger:
@@ -41,9 +31,7 @@ class HostLedger:
         self.tensors: Callable[[], int] = lambda: 0  # bytes of the processor's tensors that are known, 0 for none
         self.places: Callable[[], tuple[Place, ...]] = tuple  # what the processor's tensors are of a job on a device
         self.kept: Callable[[], tuple[Kept, ...]] = tuple  # containers of the program that grow
-        self.told = Told(0, 0, 0, 0)
         self._asked: Json = {}  # what the allocators said last
-        self._python: tuple[int, int | None] = -ARENA, None  # this process's memory when Python was asked, the answer
         self._purse = Sampling(ASKING, ASKING_NS)
         self._asked_at = time.monotonic()
         self._cost_ns = 0
@@ -73,17 +61,9 @@ class HostLedger:
         found: Json = {}
         if malloc := heaps.malloc():
             found.update(malloc=malloc.used, malloc_free=malloc.free)
-        if python := self._arenas():
+        if python := heaps.python():
             found["python"] = python
         return found
-
-    def _arenas(self) -> int | None:
-        """Return what Python's allocator holds. It takes whole arenas, so it is asked again when memory has changed by
-        one."""
-        held = self.told.held
-        if abs(held - self._python[0]) >= ARENA:
-            self._python = held, heaps.python()
-        return self._python[1]
 
 
 class Children:

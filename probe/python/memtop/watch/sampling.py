@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Callable
 
-SHARE = 0.006  # of the job's time that looks may take on average; with the sessions the cost stays below 1 %
-CREDIT_NS = 300_000_000  # nanoseconds that may be spent at once, so that a viewer gets first numbers soon
+SHARE = 0.0045  # of the time that looks may take on average; with what tells of steps the cost stays near 1 %
+CREDIT_NS = 100_000_000  # nanoseconds that may be spent at once, so that a viewer gets first numbers soon
 
 DEBT = 1 / 3  # of what may be spent at once: more than that of what promised looks overspend is not saved up afterwards
 

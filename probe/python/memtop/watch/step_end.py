@@ -19,21 +19,27 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 MEASURED = 10  # steps to measure after a change: two that settle, eight that are compared
+TELLING_NS = 100_000_000  # from one told step to the next, unless it is measured; viewers ask ten times a second
 
 
 class StepEnd:
-    """Called after each step of an optimizer."""
+    """Called after each step of an optimizer: PyTorch calls `after_step`."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self.guarded = watch.guard(self._step)
+        passes, ended = watch.steps.passes, self._ended
 
-    @called_by_pytorch
-    def after_step(self, optimizer: Any, *_: Any) -> None:
-        """PyTorch calls this when an optimizer has stepped."""
+        @called_by_pytorch
+        def after_step(optimizer: Any, *_: Any) -> None:  # it fetches as little as it can into the processor's caches
+            if not passes(optimizer):
+                ended(optimizer)
+
+        self.after_step = after_step
+        self.guarded = watch.guard(self._step)
+        self._told = watch.steps.began  # when a step was last told, or noted
+
+    def _ended(self, optimizer: Any) -> None:
         watch = self._watch
-        if watch.steps.passes(optimizer):
-            return
         self.guarded(optimizer)
         if watch.guard.error:
             with ignored(Exception):  # remove as much as possible
@@ -59,6 +65,7 @@ class StepEnd:
         if watch.closing:
             watch.leave()
             return
+        since, self._told = now - self._told, now
         used = watch.settings.end()
         watch.changed += watch.settings.apply(watch.step + 1)
         if watch.changed:
@@ -80,9 +87,9 @@ class StepEnd:
         data["probe_ns"] = watch.measured.finish(optimizer, data, now) if watch.look.on else 0
         whole = watch.look.on and watch.looked_us > 0  # the step has been measured since its begin, for this viewer
         watch.measured.pay(data["probe_ns"])
-        look = watch.wanted and watch.sampling.next(duration)
-        if (watch.look.keeping.next(duration) or look) and not watch.look.on and watch.wanted:
-            data["probe_ns"] = watch.measured.keep(duration)
+        look = watch.wanted and watch.sampling.next(since)
+        if (watch.look.keeping.next(since) or look) and not watch.look.on and watch.wanted:
+            data["probe_ns"] = watch.measured.keep(since)
         watch.measured.begin(optimizer, look)
         if watch.look.news:
             watch.look.news = False
@@ -93,6 +100,7 @@ class StepEnd:
         watch.steps.began = time.perf_counter_ns()
         if look or data["probe_ns"]:
             watch.look.purse.pay(watch.steps.began - now + hooks)
+        self._rest(0 if watch.look.on else now + TELLING_NS, watched=True)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
@@ -104,6 +112,11 @@ class StepEnd:
                     watch.unwatched.note(optimizer, watch.step, now, duration, watch.memory)
             finally:
                 watch.lock.release()
-        watch.steps.rest(min(watch.unwatched.due_at, watch.caution.due_at))
-        if watch.wanted or watch.closing or watch.settings.busy:
+        self._rest(min(watch.unwatched.due_at, watch.caution.due_at), watched=False)
+
+    def _rest(self, until: int, watched: bool) -> None:
+        """Only count the steps before this time, unless there is something to do."""
+        watch = self._watch
+        watch.steps.rest(until)
+        if watch.wanted is not watched or watch.closing or watch.settings.busy:
             watch.steps.wake()
