@@ -1,21 +1,28 @@
-"""Measure what the agent costs a job: one job, in turn with a viewer at 10 Hz and without.
+"""Measure what the agent costs a job.
 
     python bench/agent.py MEMTOP [--turns N] [--warm SECONDS] [--seconds SECONDS] [--soak MINUTES]
 
-A viewer attaches to a running job and leaves it again, in turn, so differences between processes do
-not matter. Each turn with a viewer is compared with the mean of the turns without one before and after
-it, so a drift does not matter either. Measuring begins some seconds after the viewer came: the first
-look costs more, once, and the agent reports that itself. The table shows the median of the ratios, and
-the interval that contains the true median with 95 % (by order statistics, for any distribution).
-While no viewer watches, the agent costs a few calls in a step, far less than two turns differ.
-This is measured on a job whose steps take microseconds, by interleaved runs with and without the
-agent. A soak runs one attached job for some time, and prints its memory every minute.
+Jobs of a fixed pace, with nobody watching and with a viewer at 10 Hz: what the training thread spends in the agent's
+call at the end of a step, and what all other threads spend, in shares of the time. No other job is needed for that, so
+it does not matter how far two processes differ.
+
+A real job, in turn with a viewer and without, for a viewer also puts hooks into its steps. It attaches and leaves
+again, and each turn with it is compared with the mean of the turns before and after it, so a drift does not matter.
+Measuring begins some seconds after the viewer came: the first look costs more, once, and the agent reports that itself.
+The table shows the median of the ratios, and the interval that contains the true median with 95 % (by order statistics,
+for any distribution).
+
+A rehearsal to which ten viewers attach, one after the other: when each has its answer, and how much slower its steps
+are meanwhile.
+
+A soak runs one attached job for some time, and prints its memory every minute.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
 import os
 import signal
@@ -23,17 +30,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 JOBS = {
-    "idle": """
-model = torch.nn.Linear(1, 1)
-data = torch.ones(1, 1)
-def forward():
-    return model(data).sum()
-""",
     "GPT": """
 import train
 model = train.GPT(vocabulary=1024, length=128, layers=6, width=192, heads=6)
@@ -176,18 +178,110 @@ def compare(options: argparse.Namespace, job: str) -> None:
     print(f"| {job}, {milliseconds:.1f} ms a step | {ratios[0]} | {ratios[1]} | {options.turns} |", flush=True)
 
 
-def idle(options: argparse.Namespace) -> None:
-    """Print the cost of a step while no viewer watches: the least of each kind of run."""
-    least = {False: math.inf, True: math.inf}
-    for number in range(2 * options.turns):
-        with tempfile.TemporaryDirectory() as folder:
-            agent = number % 4 in (1, 2)
-            job = Job(options.memtop, "idle", Path(folder), agent=agent)
-            least[agent] = min(least[agent], job.steps(3).processor)
-            job.end()
+PACED = """
+import os, sys, time, torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+data = torch.randn(64, 64)
+pace = float(sys.argv[1]) / 1000
+now = time.perf_counter
+def steps(seconds):
+    until = now() + seconds
+    while now() < until:
+        end = now() + pace
+        optimizer.zero_grad()
+        model(data).sum().backward()
+        optimizer.step()
+        while now() < end:
+            pass
+print(os.getpid(), flush=True)
+steps(float(sys.argv[2]))
+hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
+[(handle, agents)] = hooks.items()
+spent = 0.0
+def timed(*arguments):
+    global spent
+    began = now()
+    agents(*arguments)
+    spent += now() - began
+hooks[handle] = timed
+began, others = now(), time.thread_time() - time.process_time()
+steps(float(sys.argv[3]))
+took, others = now() - began, others + time.process_time() - time.thread_time()
+print(100 * spent / took, 100 * others / took)
+"""
+
+
+def paced(options: argparse.Namespace, milliseconds: int, viewed: bool) -> None:
+    """Print the row of a job of one pace."""
+    with tempfile.TemporaryDirectory() as folder:
+        (script := Path(folder) / "job.py").write_text(PACED)
+        environment = {**os.environ, "MEMTOP_DIR": folder, "OMP_NUM_THREADS": "1"}
+        command = [options.memtop, "run", "--", sys.executable, str(script)]
+        arguments = [str(milliseconds), str(3 * options.warm), str(options.seconds)]
+        job = subprocess.Popen([*command, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+        assert job.stdout
+        process = job.stdout.readline().strip()
+        viewer = None
+        if viewed:
+            record = [options.memtop, "record", process, "-o", str(Path(folder) / "run.mtr"), "--interval", "100ms"]
+            viewer = subprocess.Popen(record, env=environment, stdout=subprocess.DEVNULL)
+        hook, others = map(float, job.stdout.readline().split())
+        job.wait()
+        if viewer is not None:
+            viewer.wait()
+    watching = "a viewer at 10 Hz" if viewed else "nobody"
+    print(f"| {milliseconds} ms | {watching} | {hook:.3f} % | {others:.3f} % | {hook + others:.3f} % |", flush=True)
+
+
+REHEARSED = """
+import sys, time, torch
+layers = [torch.nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True) for _ in range(6)]
+model = torch.nn.Sequential(*layers).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+data = torch.randn(16, 64, 256, device="cuda")
+with open(sys.argv[1], "w", buffering=1) as file:
+    while True:
+        optimizer.zero_grad()
+        model(data).square().mean().backward()
+        optimizer.step()
+        print(time.monotonic(), file=file)
+"""
+
+
+def attaches(options: argparse.Namespace) -> None:
+    """Print how fast a rehearsal answers ten viewers in a row, and what they take of its pace."""
+    with tempfile.TemporaryDirectory() as folder:
+        (script := Path(folder) / "job.py").write_text(REHEARSED)
+        (times := Path(folder) / "times").touch()
+        environment = {**os.environ, "MEMTOP_DIR": folder, "OMP_NUM_THREADS": "1"}
+        command = [options.memtop, "rehearse", "--steps", "1000000", "--gpu", "h100-80gb", "--", sys.executable]
+        job = subprocess.Popen(
+            [*command, str(script), str(times)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while len(times.read_text().splitlines()) < 300:
+            time.sleep(0.1)
+        listed = subprocess.run([options.memtop, "ls", "--json"], env=environment, stdout=subprocess.PIPE, check=True)
+        [process] = json.loads(listed.stdout)
+        marks, answers = [time.monotonic()], []
+        time.sleep(options.seconds)
+        marks.append(time.monotonic())
+        for _ in range(10):
+            began = time.monotonic()
+            attach = [options.memtop, "attach", "--once", "--json", str(process["pid"])]
+            subprocess.run(attach, env=environment, stdout=subprocess.DEVNULL, check=True)
+            answers.append(time.monotonic() - began)
+        marks.append(time.monotonic())
+        time.sleep(options.seconds)
+        marks.append(time.monotonic())
+        job.send_signal(signal.SIGINT)
+        job.wait()
+        steps = [float(line) for line in times.read_text().splitlines()]
+    before, while_, after = (sum(a < s < b for s in steps) / (b - a) for a, b in zip(marks, marks[1:]))
     print(
-        f"not attached: {1e6 * (least[True] - least[False]):+.2f} us a step "
-        f"({1e6 * least[False]:.1f} us alone), least of {options.turns} each",
+        f"ten attaches to a rehearsal: {min(answers):.2f} to {max(answers):.2f} s each; steps a second "
+        f"{before:.1f} before, {while_:.1f} meanwhile, {after:.1f} after",
         flush=True,
     )
 
@@ -208,10 +302,15 @@ def main() -> None:
                 job.steps(60 * options.soak)
             job.end()
         return
-    idle(options)
+    print("| step | watching | the hook | other threads | together |")
+    print("|---|---|---:|---:|---:|")
+    for milliseconds in (1, 20, 60):
+        for viewed in (False, True):
+            paced(options, milliseconds, viewed)
+    attaches(options)
     print("| job | processor time: median, 95 % from, to | step time: median, 95 % from, to | turns |")
     print("|---|---|---|---:|")
-    for job in ("GPT", "ResNet"):
+    for job in JOBS:
         compare(options, job)
 
 

@@ -160,7 +160,5 @@ class _Pulse:
         return self._next if self._agent.link.boxed and not self._agent.cards.watched else None
 
     def tend(self) -> None:
-        due = self.due()
-        if due is not None and time.monotonic() >= due:
-            self._next = time.monotonic() + IDLE
-            self._agent.link.message(GAUGES, self._agent.gauges())
+        self._next = time.monotonic() + IDLE
+        self._agent.link.message(GAUGES, self._agent.gauges())

@@ -8,6 +8,7 @@ import pytest
 from recorded import SHORT
 from standin import Allocator
 
+from memtop.link.queue import tend
 from memtop.memory.history import History
 from memtop.memory.history_while_unwatched import CALM_NS, CHECK_NS, REST, SETTLED, UnwatchedHistory
 
@@ -104,11 +105,11 @@ def test_the_links_thread_decides_until_there_is_a_step(program: Watched, monkey
     monkeypatch.setattr(program.caution, "rest", lambda: decided.append(1))
     assert program.caution.due() is None
     program.caution.begin()
-    program.caution.tend()
+    tend(program.caution)
     assert program.caution._rests_at is not None and decided == []
     program.caution._rests_at -= REST
-    program.caution.tend()
-    program.caution.tend()
+    tend(program.caution)
+    tend(program.caution)
     assert decided == [1]
     program.steps(1)
     assert program.caution.due() is None

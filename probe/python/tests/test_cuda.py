@@ -19,6 +19,7 @@ from kept import Kept
 from recorded import RECORDED, SHORT, expected
 from standin import ACTIVE, Allocator, Tensor
 
+from memtop.link import queue as link
 from memtop.link.queue import STEP, Tags, now_us
 from memtop.memory import history, snapshots
 from memtop.memory.cuda import PATIENCE, CudaMemory
@@ -157,7 +158,7 @@ def tend(watched: Watched) -> None:
     snapshots = watched.memory._snapshots
     assert snapshots in watched.link.tasks
     snapshots._tended -= 1
-    snapshots.tend()
+    link.tend(snapshots)
 
 
 def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Allocator, watched: Watched) -> None:

@@ -40,7 +40,7 @@ MOST_ENTRIES = 65_536  # in the queue
 MOST_MESSAGES = 1024
 MANY_MESSAGES = 256  # from here on, a step that says nothing but counters gives way to the next
 MOST_SNAPSHOTS = 64 << 20  # bytes of them
-WATCHED_EVERY, HEARTBEAT = 0.1, 1.0  # seconds between two messages to a host that has viewers: with news, without
+WATCHED_EVERY, HEARTBEAT = 0.2, 1.0  # seconds between two messages to a host that has viewers: of news, of the program
 AGAIN_AFTER = 1.0  # seconds after the program has closed the link
 CLOSE_WITHIN = 2.0  # seconds, for the host to take the last news
 
@@ -107,7 +107,7 @@ class Link:
         self._watched = False
         self._turn = 0  # of watching: how often viewers have come when there were none
         self._changed = False  # the program is to be described, because it was looked at
-        self._sent = 0.0
+        self._described_at = self._attended = 0.0  # when it was last described, and the link last attended to
         self._connection: Connection | None = None
         self._ending = False
         self._thread = 0
@@ -163,6 +163,10 @@ class Link:
             self._add((LOOKED, cost_ns))
             self._changed = True
         self.wake()
+
+    def describe(self) -> None:
+        """Describe the program after what is queued."""
+        self._described_at = 0.0
 
     def refuse(self, reason: str, *keys: str) -> None:
         """Mark accepted changes of these settings as refused: the program could not use them."""
@@ -263,13 +267,15 @@ class Link:
 
     def _attend(self) -> None:
         due = self._due()
-        for ready in wait(self._awaited(), None if due is None else max(0.0, due - time.monotonic())):
+        self._attended = time.monotonic()
+        for ready in wait(self._awaited(), None if due is None else max(0.0, due - self._attended)):
             if ready is self._woken:
                 _drain(ready)
-        self._hear()
+            else:
+                self._hear()
         self._speak()
         for task in self.tasks:
-            task.tend()
+            tend(task)
 
     def _awaited(self) -> dict[Socket, int]:
         awaited = {self._woken: POLLIN}
@@ -281,7 +287,7 @@ class Link:
         """Return when the link must act even without an event."""
         times = [task.due() for task in self.tasks]
         if self._watched:
-            times.append(self._sent + (WATCHED_EVERY if self._queue else HEARTBEAT))
+            times.append(self._attended + WATCHED_EVERY)
         return min((t for t in times if t is not None), default=None)
 
     def _hear(self) -> None:
@@ -337,23 +343,22 @@ class Link:
 
     def _described(self, gauges: bool = False) -> tuple[Any, ...]:
         assert self._answers is not None
+        self._described_at = time.monotonic()
         return DESCRIBE, {**self._answers.describe(gauges), "turn": self._turn}
 
     def _speak(self) -> None:
         """Send what is queued, as far as the link takes it."""
         if self._connection is None:
             return
-        now = time.monotonic()
         if self._changed:
             self._changed, described = False, self._described()
             with self.lock:
                 self._queue.appendleft(described)
-        if self._watched and now - self._sent >= (WATCHED_EVERY if self._queue else HEARTBEAT):
+        if self._watched and time.monotonic() - self._described_at >= HEARTBEAT:
             self._put(self._described())
         try:
             if not self._connection.left and self._queue:
                 self._connection.left = memoryview(self._packed())
-                self._sent = now
             self._connection.send()
         except Lost:
             raise
@@ -386,6 +391,12 @@ class Link:
         _links.discard(self)
         for each in (self._woken, self._waker):
             each.close()
+
+
+def tend(task: Task) -> None:
+    """Have a task do what is due."""
+    if (due := task.due()) is not None and time.monotonic() >= due:
+        task.tend()
 
 
 def _drain(woken: Socket) -> None:

@@ -56,10 +56,8 @@ class DeviceLedger:
         return self._looked + (FOLLOWING if self.watched else IDLE)
 
     def tend(self) -> None:
-        """Look, if it is due and the time since the last look pays for it."""
-        now, due = time.monotonic(), self.due()
-        if due is None or now < due:
-            return
+        """Look, if the time since the last look pays for it."""
+        now = time.monotonic()
         since, self._looked = now - self._looked, now
         if not cuda.allocator() or not self._has_driver() or not self._purse.next(round(since * 1e9)):
             return

@@ -71,12 +71,10 @@ class UnwatchedHistory:
         return None if self._steps else self._rests_at
 
     def tend(self) -> None:
-        """Decide, if it is due."""
-        due = self.due()
-        if due is not None and time.monotonic() >= due:
-            self._rests_at = time.monotonic() + REST
-            with ignored(Exception):  # the program may be ending
-                self.rest()
+        """Decide."""
+        self._rests_at = time.monotonic() + REST
+        with ignored(Exception):  # the program may be ending
+            self.rest()
 
     def rest(self) -> None:
         """Decide in a program without steps. A time without allocations, such as while it loads data or compiles, costs

@@ -91,10 +91,8 @@ class Snapshots:
         return max(self._tended + PAUSE, self._memory.rests_at()) if self._taking else None
 
     def tend(self) -> None:
-        """Take a snapshot, if the program rests and time has paid for it."""
-        now, due = time.monotonic(), self.due()
-        if due is None or now < due:
-            return
+        """Take a snapshot, if time has paid for it: the program rests."""
+        now = time.monotonic()
         since, self._tended = now - self._tended, now
         with ignored(Exception):  # the program may be ending; the last snapshot stays
             if self._purse.next(round(since * 1e9)):

@@ -138,7 +138,7 @@ class Checkpointing:
         record = self._survey.record
         if value == OFF or record is None:
             return []
-        frees = {id(seen): record.freed(set(seen.calls)) for seen in self._able()}
+        frees = {id(seen): record.freed(seen.calls) for seen in self._able()}
         able = [seen for seen in self._able() if frees[id(seen)] > 0]
         if value == ALL:
             return able

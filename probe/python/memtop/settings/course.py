@@ -6,8 +6,7 @@ the bytes that the agent shows. Go's package survey plays a record once for each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,14 +36,18 @@ class Record:
     # storage's category before and afterwards, "" for none.
     moments: list[tuple[int, int, str, str]] = field(default_factory=list)
     casts: set[tuple[str, str]] = field(default_factory=set)  # shapes and types of what autocast makes of parameters
+    _freed: dict[tuple[int, ...], int] = field(default_factory=dict)  # the answers, once the step has ended
 
-    def freed(self, calls: AbstractSet[int]) -> int:
+    def freed(self, calls: Sequence[int]) -> int:
         """Return the bytes that are not kept if these calls are recomputed."""
-        return sum(
-            holding.size
-            for holding, use in self.uses.items()
-            if use.saved_in and use.made_in in calls and use.saved_in <= calls and use.given_to.isdisjoint(calls)
-        )
+        key, these = tuple(calls), set(calls)
+        if key not in self._freed:
+            self._freed[key] = sum(
+                holding.size
+                for holding, use in self.uses.items()
+                if use.saved_in and use.made_in in these and use.saved_in <= these and use.given_to.isdisjoint(these)
+            )
+        return self._freed[key]
 
     def storages(self) -> list[tuple[Any, ...]]:
         """Return the storages by number. Autocast keeps a cast until the forward ends: it converts each parameter

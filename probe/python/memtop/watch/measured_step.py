@@ -103,5 +103,7 @@ class MeasuredStep:
                 note = watch.link.tables.note(metadata=f"{key}={value}")
             watch.link.event(SETTING_CHANGED, 0, watch.step + 1, note=note)
             del watch.changed[0]
-        watch.whole = watch.whole or whole
+        if whole and not watch.whole:
+            watch.whole = True
+            watch.link.describe()
         self._gauge(now)

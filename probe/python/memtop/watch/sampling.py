@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Callable
 
-SHARE = 0.0045  # of the time that looks may take on average; with what tells of steps the cost stays near 1 %
+SHARE = 0.0035  # of the time that looks may take on average; with what tells of steps the cost stays near 1 %
 CREDIT_NS = 100_000_000  # nanoseconds that may be spent at once, so that a viewer gets first numbers soon
 
 DEBT = 1 / 3  # of what may be spent at once: more than that of what promised looks overspend is not saved up afterwards
 
-COMING = 0.2  # share of the job's time that all looks together take at most, however often viewers come
+COMING = 0.13  # share of the job's time that all looks together take at most, however often viewers come
 COMING_NS = 2 * CREDIT_NS  # what of it may be spent at once
 OWED_NS = 2_000_000_000  # at most so much is saved up after a look that took longer
 

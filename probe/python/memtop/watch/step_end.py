@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 MEASURED = 10  # steps to measure after a change: two that settle, eight that are compared
-TELLING_NS = 100_000_000  # from one told step to the next, unless it is measured; viewers ask ten times a second
+TELLING_NS = 200_000_000  # from one told step to the next, unless it is measured: as often as the link sends
 
 
 class StepEnd:
