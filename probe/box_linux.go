@@ -80,7 +80,7 @@ func (b *boxFile) fill(size int) (err error) {
 	if err := allocate(int(b.file.Fd()), 0, 0, int64(size)); err != nil {
 		return fmt.Errorf("there is no room for %d MiB in %s: %w", size>>20, filepath.Dir(b.path), err)
 	}
-	b.data, err = unix.Mmap(int(b.file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	b.data, err = unix.Mmap(int(b.file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	return os.NewSyscallError("mmap", err)
 }
 
