@@ -112,12 +112,11 @@ func (r *Relay) Event(e trace.Event) {
 	r.box.wake()
 }
 
-// Step adds a step, in the form of its message. It returns the bytes that the program
-// has allocated then.
-func (r *Relay) Step(text []byte) (allocated int64, err error) {
+// Step adds a step, in the form of its message, and returns it.
+func (r *Relay) Step(text []byte) (*trace.Step, error) {
 	f, err := wire.ReadMessage(wire.StepFrame, text)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	r.findPeak(f.Step)
 	short := *f.Step
@@ -127,7 +126,7 @@ func (r *Relay) Step(text []byte) (allocated int64, err error) {
 	r.feed.step(f.Step, len(text))
 	r.count()
 	r.box.wake()
-	return short.Allocated, nil
+	return &short, nil
 }
 
 // Gauges adds gauges, which took so many bytes.

@@ -134,9 +134,10 @@ type agent struct {
 
 	adding   sync.Mutex // one goroutine at a time adds to the relay, and reads these
 	pressure pressure
-	held     int64  // bytes that the program holds: of the machine's memory, or of its device's
-	machine  []byte // the last gauges that the agent sent of the machine, as they came
-	onHost   bool   // the program computes on the processor: its memory is the machine's
+	last     *trace.Step // nil before the first
+	held     int64       // bytes that the program holds: of the machine's memory, or of its device's
+	machine  []byte      // the last gauges that the agent sent of the machine, as they came
+	onHost   bool        // the program computes on the processor: its memory is the machine's
 
 	mu    sync.Mutex
 	conn  *net.UnixConn // nil while there is no link
@@ -145,7 +146,7 @@ type agent struct {
 	// stopped must not get more questions than its link takes.
 	asking bool
 	asks   map[int64]chan string // get why the agent refuses, "" if it does not
-	last   int64                 // number of the last question
+	number int64                 // of the last question
 }
 
 // question is what an agent is asked or told.
@@ -222,8 +223,8 @@ func (a *agent) describe(text []byte) error {
 func (a *agent) Set(ctx context.Context, key, value string, at int64) error {
 	c, q := make(chan string, 1), question{Do: "change", Key: key, Value: value, At: at}
 	a.mu.Lock()
-	a.last++
-	q.ID = a.last
+	a.number++
+	q.ID = a.number
 	a.asks[q.ID] = c
 	a.mu.Unlock()
 	defer func() {

@@ -152,7 +152,7 @@ class Link:
     def forget(self) -> None:
         """Forget all live memory, and all that was not sent yet."""
         with self.lock:
-            kept = [entry for entry in self._queue if entry[0] not in (EVENT, SNAPSHOT)]
+            kept = [entry for entry in self._queue if entry[0] not in (EVENT, SNAPSHOT, SURVEY)]
             self._queue = deque(kept)
             self._add((FORGET,))
 

@@ -20,7 +20,7 @@ from . import heaps
 from .host_tensors import Place
 
 HOST = -1  # the device of a gauge that is about the machine while the program computes on another device
-ASKING, ASKING_NS = 0.0001, 100_000_000  # share of the program's time for what allocators say, and at once
+ASKING, ASKING_NS = 0.0002, 100_000_000  # share of the program's time for what allocators say, and at once
 MOST_CHILDREN = 4096  # that are remembered
 
 

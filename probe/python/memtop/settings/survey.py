@@ -27,7 +27,9 @@ from .course import Course, Record
 from .effects import State, custom_function, strange
 from .reach import Reach
 
-FIRST = 2  # measured steps that are surveyed after a viewer comes; the first may be the program's first step
+# Measured steps that are surveyed after a viewer comes. What was there before the first is not all known in it, such as
+# gradients, so nothing is predicted from it.
+FIRST = 2
 EVERY = 32  # measured steps from one survey to the next
 GIVEN = "it is given a "  # the reason begins so if a block takes more than tensors
 
@@ -59,7 +61,7 @@ class Survey:
         self._calls = 0
         self._thread = 0
         self._mixed = ""
-        self.ended = False  # a survey has ended with this step
+        self.ended = False  # a survey from which to predict has ended with this step: not the first since a viewer came
         self._looks = 0  # measured steps since the last viewer came
         self.spent_ns = 0
         self.compiled = False  # the program uses torch.compile: nothing is surveyed
@@ -111,7 +113,7 @@ class Survey:
         if not self.handles:
             return False
         self.leave()
-        self.record, self.ended = self._course.end(), True
+        self.record, self.ended = self._course.end(), self._looks >= FIRST
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
         self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
         return True

@@ -21,6 +21,7 @@ from .measurement import Look
 from .sampling import Sampling
 
 NOTING_NS = 1_000_000_000  # from one noted step to the next: each costs about half a millisecond, for its code is cold
+GAUGE_NS = 2_000_000_000  # from one gauge with what only the program knows to the next
 LOOKING = 0.0002  # share of the program's time that looks may take, on average
 
 
@@ -37,7 +38,7 @@ class Background:
         self._registry = registry
         self._look = look
         self._memory: Source | None = None
-        self._noted = 0  # when a step was last noted
+        self._noted = self._gauged = 0  # when a step was last noted, and the machine's gauge sent
         self._purse = Sampling(share=LOOKING, credit_ns=1, purse=look.purse)
 
     def renew(self) -> None:
@@ -66,7 +67,13 @@ class Background:
         else:
             self._count(data, memory)
             self._link.message(STEP, data)
+            if now - self._gauged >= GAUGE_NS:
+                self._gauge(now, step, memory)
         self._link.wake()
+
+    def _gauge(self, now: int, step: int, memory: Source) -> None:
+        self._gauged = now
+        self._link.message(GAUGES, [self._ledger.gauge(0 if memory.host else HOST, step)])
 
     def _count(self, data: Json, memory: Source) -> None:
         """Add what the optimizer holds, in a program whose memory was never looked at."""
@@ -91,7 +98,7 @@ class Background:
             data.update(memory.measures()[0] if memory.host else {})
             self.looked = data["allocated_bytes"] if memory.host else 0
             self._link.message(STEP, data)
-            self._link.message(GAUGES, [self._ledger.gauge(0 if memory.host else HOST, data["step"])])
+            self._gauge(began, data["step"], memory)
             self._link.event(STEP_END, 0, data["step"])
             self._link.looked(time.thread_time_ns() - start)
             self._known = True

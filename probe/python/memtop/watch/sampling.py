@@ -69,6 +69,12 @@ class Sampling:
         """Whether more has been spent than there was."""
         return self._credit < 0
 
+    @property
+    def hurried(self) -> bool:
+        """Whether looks are promised that are not spread over steps: a viewer waits for the effect of a change. They
+        do not wait for the purse: each change is somebody's own."""
+        return self._promised > 0 and self._within == 0
+
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took `duration_ns`."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
@@ -76,7 +82,8 @@ class Sampling:
         self._since += 1
         left = max(0, self._within - self._steps)
         paid = self._credit > 0 and self._since * self._credit >= left * self._cost
-        promised = self._promised > 0 and self._since * self._promised >= left and self._purse.left > 0
+        allowed = self._purse.left > 0 or self.hurried
+        promised = self._promised > 0 and self._since * self._promised >= left and allowed
         if not (self.always or paid or promised):
             return False
         self._promised -= promised and not paid

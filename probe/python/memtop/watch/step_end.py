@@ -100,7 +100,7 @@ class StepEnd:
         watch.steps.began = time.perf_counter_ns()
         if look or data["probe_ns"]:
             watch.look.purse.pay(watch.steps.began - now + hooks)
-        self._rest(0 if watch.look.on else now + TELLING_NS, watched=True)
+        self._rest(0 if watch.look.on or watch.sampling.hurried else now + TELLING_NS, watched=True)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step while no viewer watches, unless one comes or goes at this moment."""
