@@ -30,7 +30,7 @@ from .sampling import SHARE, Purse, Sampling
 KEEPING, KEEPING_NS = SHARE / 4, 100_000_000
 SCANNING, SCANNING_NS = SHARE / 6, 100_000_000
 # After a viewer came, so many looks at least are made within so many steps: growth shows between steps far apart.
-FEW, SOON = 6, 60
+FEW, SOON = 6, 20
 
 
 class Look:

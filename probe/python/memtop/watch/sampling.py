@@ -54,7 +54,8 @@ class Sampling:
     def begin(self, looks: int = 0, within: int = 0) -> None:
         """Fill the budget from the purse: a viewer has come, or waits for the effect of a change. When it is empty,
         `looks` more are made as soon as the purse allows; what they overspend is saved up afterwards, up to `DEBT`. All
-        looks are spread over the steps `within`, and the first one is made at once."""
+        looks are spread over the steps `within`, and the first two are made at once: from the second on predictions are
+        right."""
         self._credit = max(self._credit, min(float(self._most), self._purse.left))
         self._promised, self._within = looks, within
         self._steps, self._since, self._cost = 0, within, 0.0
@@ -89,5 +90,5 @@ class Sampling:
         self._promised -= promised and not paid
         if promised and not paid:
             self._credit = max(self._credit, -DEBT * self._most)
-        self._since = 0
+        self._since = self._within if self._steps == 1 else 0
         return True
