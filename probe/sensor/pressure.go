@@ -9,8 +9,8 @@ import (
 )
 
 // pressure says when the last look at what holds a program's memory is out of date,
-// while nobody watches: memory has grown, or is about to run out. It is seen from
-// outside of the program, which a question costs nothing then.
+// while nobody watches: memory has grown, or is about to run out. It is judged outside
+// of the program, which pays nothing for it.
 type pressure struct {
 	looked time.Time     // when memory was last looked at, for whatever reason
 	cost   time.Duration // of that look, to the program
@@ -99,7 +99,10 @@ func (a *agent) attend(over <-chan struct{}) {
 func (a *agent) measure(now time.Time) time.Duration {
 	a.adding.Lock()
 	defer a.adding.Unlock()
-	if size, _ := a.relay.Box(); size == 0 || a.machine == nil || a.viewed() {
+	if a.machine == nil || a.viewed() {
+		return measureEvery
+	}
+	if size, _ := a.relay.Box(); size == 0 {
 		return measureEvery
 	}
 	var sent []gauge

@@ -25,7 +25,7 @@ func TestMemoryThatHasGrownByAQuarterIsLookedAt(t *testing.T) {
 		seconds float64
 		want    bool
 	}{
-		"by less":                 {gib * 5 / 4, 100, true},
+		"by a quarter":            {gib * 5 / 4, 100, true},
 		"by a byte less":          {gib*5/4 - 1, 100, false},
 		"so soon that it costs":   {2 * gib, 4, false},
 		"as soon as it is cheap":  {2 * gib, 5, true},
@@ -50,15 +50,11 @@ func TestALittleMemoryGrowsByManyBytesBeforeALook(t *testing.T) {
 }
 
 func TestLooksForGrowthEnd(t *testing.T) {
-	p, held, looks := pressure{held: gib}, int64(gib), 0
+	p, looks := pressure{}, 0
 	for n := range 100 {
-		held *= 2
-		if held < 1<<60 && p.grows(at(float64(n)), held) {
+		p.seen(at(float64(n)), 0, gib)
+		if p.grows(at(float64(n)), 2*gib) {
 			looks++
-		}
-		held = min(held, 1<<60)
-		if held == 1<<60 {
-			held, p.held = gib, gib
 		}
 	}
 	if looks != mostLooks {

@@ -86,14 +86,14 @@ for line in sys.stdin:
 class Job:
     """A job that makes steps for as many seconds as it is told."""
 
-    def __init__(self, memtop: str, job: str, folder: Path, agent: bool = True, soaks: bool = False) -> None:
+    def __init__(self, memtop: str, job: str, folder: Path, soaks: bool = False) -> None:
         examples = str(Path(__file__).resolve().parents[3] / "examples")
         script = folder / "job.py"
         script.write_text(LOOP.format(job=JOBS[job], examples=examples, soaks=soaks))
         self.memtop, self.recording = memtop, folder / "run.mtr"
         self.environment = {**os.environ, "MEMTOP_DIR": str(folder), "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [*([memtop, "run", "--"] if agent else []), sys.executable, str(script)],
+            [memtop, "run", "--", sys.executable, str(script)],
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

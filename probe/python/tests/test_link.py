@@ -133,7 +133,7 @@ def test_a_host_that_stands_still_holds_up_nobody(serving: Servers, monkeypatch:
     monkeypatch.setattr(Host, "_exactly", lambda its, c, size: (still.wait(20), taken(its, c, size))[1])
     serving.host.tell(do="watch", viewers=1, turn=1)
     eventually("the viewer", lambda: serving.program.viewers)
-    for _ in range(300):  # more than a socket and the queue take
+    for _ in range(1000):  # more than a socket, a message and the queue take, however often it is sent
         serving.program.run()
     assert serving.link.torn or serving.link._connection is not None
     still.set()

@@ -75,3 +75,13 @@ def test_what_is_owed_has_an_end() -> None:
     purse = Purse(lambda: 0)
     purse.pay(10**12)
     assert purse.left == -OWED_NS
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_only_looks_for_the_effect_of_a_change_do_not_wait_for_the_purse(hurried: bool) -> None:
+    purse = Purse(lambda: 0)
+    purse.pay(10**12)
+    budget = Sampling(share=0, credit_ns=0, purse=purse)
+    budget.begin(looks=2, hurried=hurried)
+    assert [budget.next(STEP) for _ in range(3)] == [hurried, hurried, False]
+    assert not budget.hurried

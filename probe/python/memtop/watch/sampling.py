@@ -46,18 +46,20 @@ class Sampling:
         self._most = credit_ns
         self._credit = float(credit_ns)
         self._promised = 0  # looks that are made although the budget is empty
+        self._hurried = False  # and although the purse is
         self._within = 0  # steps over which what may be spent at once, and what is promised, is spread
         self._steps = 0  # since the budget was filled
         self._since = 0  # steps since the last look
         self._cost = 0.0  # of the last look
 
-    def begin(self, looks: int = 0, within: int = 0) -> None:
+    def begin(self, looks: int = 0, within: int = 0, hurried: bool = False) -> None:
         """Fill the budget from the purse: a viewer has come, or waits for the effect of a change. When it is empty,
         `looks` more are made as soon as the purse allows; what they overspend is saved up afterwards, up to `DEBT`. All
         looks are spread over the steps `within`, and the first two are made at once: from the second on predictions are
-        right."""
+        right. If `hurried`, a viewer waits for the effect of a change, and they do not wait for the purse: each change
+        is somebody's own."""
         self._credit = max(self._credit, min(float(self._most), self._purse.left))
-        self._promised, self._within = looks, within
+        self._promised, self._within, self._hurried = looks, within, hurried
         self._steps, self._since, self._cost = 0, within, 0.0
 
     def pay(self, cost_ns: float) -> None:
@@ -72,9 +74,8 @@ class Sampling:
 
     @property
     def hurried(self) -> bool:
-        """Whether looks are promised that are not spread over steps: a viewer waits for the effect of a change. They
-        do not wait for the purse: each change is somebody's own."""
-        return self._promised > 0 and self._within == 0
+        """Whether looks are promised that do not wait for the purse."""
+        return self._hurried and self._promised > 0
 
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took `duration_ns`."""

@@ -69,7 +69,7 @@ class StepEnd:
         used = watch.settings.end()
         watch.changed += watch.settings.apply(watch.step + 1)
         if watch.changed:
-            watch.sampling.begin(MEASURED)  # so that the effect is known soon
+            watch.sampling.begin(MEASURED, hurried=True)  # so that the effect is known soon
         if not watch.wanted and not watch.look.on:
             self._pass(optimizer, now, duration)
             return
