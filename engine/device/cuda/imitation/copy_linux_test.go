@@ -2,8 +2,12 @@ package imitation_test
 
 import (
 	"bytes"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
@@ -123,4 +127,43 @@ func TestReadsAreToldOf(t *testing.T) {
 	if want := []read{{7, 1}, {8, 0}, {64<<10 + 1, 0}, {1, 0}}; !slices.Equal(reads, want) {
 		t.Errorf("reads %v", reads)
 	}
+}
+
+// TestLargeReadsIntoPinnedMemoryTakeNoMemory has one leave what is beside it as it is.
+func TestLargeReadsIntoPinnedMemoryTakeNoMemory(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	const size, beside = 64 * mebibyte, 100
+	var pinned unsafe.Pointer
+	want(t, "cudaMallocHost", function[func(*unsafe.Pointer, uint64) int32](t, "cudaMallocHost")(&pinned, size), success)
+	memory := unsafe.Slice((*byte)(pinned), size)
+	for i := range memory {
+		memory[i] = 0xee
+	}
+	before := resident(t)
+	c := loadCopies(t)
+	want(t, "cudaMemcpy from the device", c.out(memory[beside:size-beside], allocate(t, size), size-2*beside, toHost), success)
+	if now := resident(t); now > before-size/2 {
+		t.Errorf("resident with %d bytes before, %d after", before, now)
+	}
+	for i, b := range memory {
+		if inside := i >= beside && i < size-beside; inside != (b == 0) {
+			t.Fatalf("byte %d is %#x", i, b)
+		}
+	}
+}
+
+// resident returns how many bytes of this process's memory there are.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }

@@ -21,7 +21,7 @@ static int host_alloc(void **p, size_t size)
 {
 	if (posix_memalign(p, 4096, size ? size : 1))
 		return failed(out_of_memory);
-	host_add(*p, size);
+	host_add(*p, size, true);
 	return success;
 }
 
@@ -40,7 +40,7 @@ static int free_host(void *p)
 
 BOTH(cudaFreeHost, cuMemFreeHost, (void *p), free_host(p))
 
-BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size), (host_add(p, size), success))
+BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size), (host_add(p, size, false), success))
 BOTH(cudaHostUnregister, cuMemHostUnregister, (void *p), failed(host_remove(p) ? success : invalid_value))
 BOTH(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2, (void **at, void *p), (*at = p, success))
 EXPORT int cudaHostGetFlags(unsigned *flags) { return *flags = 0, success; }

@@ -1,9 +1,11 @@
 /* What is known of the bytes on a device: those of small copies from the host, until so many
  * kernels have run since that one may have written there. All others are zeros. */
+#define _GNU_SOURCE
 #include "imitation.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { most_shadows = 4096, largest_shadow = 64 << 10, shortest_belief = 16 };
 
@@ -68,12 +70,25 @@ static void keep(uintptr_t start, const void *bytes, size_t size)
 	*s = (shadow){start, size, copied, launches()};
 }
 
-/* recall writes what is known of a range, and zeros elsewhere. It returns how much is known. */
+/* clear writes zeros. Of large pinned memory it gives whole pages back instead: they read as zeros, and take none of the
+ * machine's memory until something writes there. */
+static void clear(char *to, size_t size)
+{
+	enum { page = 4096, large = 1 << 20 };
+	char *first = to + (-(uintptr_t)to & (page - 1)), *last = to + size - ((uintptr_t)(to + size) & (page - 1));
+	if (size < large || !is_own_host(to, size) || madvise(first, (size_t)(last - first), MADV_DONTNEED)) {
+		memset(to, 0, size);
+		return;
+	}
+	memset(to, 0, (size_t)(first - to));
+	memset(last, 0, (size_t)(to + size - last));
+}
+
+/* recall writes what is known of a range. It returns how much is known. */
 static size_t recall(uintptr_t start, void *to, size_t size)
 {
 	size_t known = 0;
 	shadow *s;
-	memset(to, 0, size);
 	for (size_t i = 0; (s = believed(i)); i++) {
 		if (!overlaps(s, start, size))
 			continue;
@@ -103,7 +118,7 @@ void believe_for_ranks(int ranks)
 /* within copies from the device to the device. */
 static void within(uintptr_t to, uintptr_t from, size_t size, int times)
 {
-	unsigned char *bytes = size <= largest_shadow ? malloc(size) : NULL;
+	unsigned char *bytes = size <= largest_shadow ? calloc(1, size) : NULL;
 	bool known = bytes && recall(from, bytes, size) > 0;
 	for (int i = 0; i < times; i++) {
 		if (known)
@@ -136,6 +151,8 @@ void copy(void *to, const void *from, size_t size)
 		memmove(to, from, size);
 		return;
 	}
+	if (!there)
+		clear(to, size);
 	pthread_mutex_lock(&copy_lock);
 	if (there && here)
 		within((uintptr_t)to, (uintptr_t)from, size, 1);

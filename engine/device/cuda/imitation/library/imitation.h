@@ -67,7 +67,8 @@ uintptr_t reserve_addresses(uint64_t size);
 int free_addresses(uintptr_t address);
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device);
 bool is_device(const void *p);
-void host_add(const void *p, uint64_t size);
+void host_add(const void *p, uint64_t size, bool own);
+bool is_own_host(const void *p, uint64_t size);
 bool host_remove(const void *p);
 bool is_pinned(const void *p);
 

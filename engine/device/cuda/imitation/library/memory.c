@@ -15,6 +15,7 @@ typedef struct {
 	uint64_t size;
 	int device; /* or host, or reserved: addresses that memory is mapped to */
 	bool pooled;
+	bool own; /* of the host: memory of our own, and not the program's */
 } range;
 
 pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -132,7 +133,7 @@ static void give_addresses(const range *r)
 static uintptr_t addresses(uint64_t size, int device, bool pooled)
 {
 	uint64_t whole = whole_pages(size);
-	range r = {hole(arena_of(device), whole), size, device, pooled};
+	range r = {hole(arena_of(device), whole), size, device, pooled, false};
 	if (r.start && !insert(r)) {
 		give_addresses(&r);
 		return 0;
@@ -216,10 +217,10 @@ bool is_device(const void *p)
 	return address_range((uintptr_t)p, &start, &size, &device);
 }
 
-void host_add(const void *p, uint64_t size)
+void host_add(const void *p, uint64_t size, bool own)
 {
 	LOCKED(memory_lock);
-	insert((range){(uintptr_t)p, size, host, false}); /* without room it is not known as pinned */
+	insert((range){.start = (uintptr_t)p, .size = size, .device = host, .own = own}); /* without room it is not known as pinned */
 }
 
 bool host_remove(const void *p)
@@ -230,6 +231,13 @@ bool host_remove(const void *p)
 	if (known)
 		erase(r);
 	return known;
+}
+
+bool is_own_host(const void *p, uint64_t size)
+{
+	LOCKED(memory_lock);
+	range *r = holding((uintptr_t)p);
+	return r && r->own && (uintptr_t)p + size <= r->start + r->size;
 }
 
 bool is_pinned(const void *p)
