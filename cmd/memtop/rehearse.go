@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type gpuChoice struct {
 	name   string
 	file   string // with a GPU that is not in the catalogue
 	memory command.Size
+	fit    string // the name of a GPU, or the size of one's memory
 }
 
 // listsGPUs is the name of a GPU that prints the catalogue.
@@ -29,6 +31,8 @@ const listsGPUs = "list"
 func (a *app) rehearseCommand() *cobra.Command {
 	var r rehearse.Rehearsal
 	on := gpuChoice{name: "h100-80gb"}
+	var pythons []string
+	var limit command.Size
 	cmd := &cobra.Command{
 		Use:   "rehearse [FLAGS] -- COMMAND [ARGUMENT...]",
 		Short: "Run a PyTorch CUDA script without a GPU, and print whether it fits on one",
@@ -56,6 +60,8 @@ otherwise.`,
   memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
   memtop rehearse --gpu rtx4090,a100-80gb --vary batch=1..64 -- python train.py --batch-size {batch}
+  memtop rehearse --fit 24GiB -- python train.py
+  memtop rehearse --python old/bin/python --python new/bin/python -- train.py
   memtop rehearse --gpus 8 -- torchrun --nproc-per-node 8 train.py
   memtop rehearse --values upper --set router.py:16=128 -- python train.py
   memtop rehearse --world 64 --rank 0,63 -- python train.py
@@ -64,6 +70,12 @@ otherwise.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if on.name == listsGPUs {
 				return a.listGPUs()
+			}
+			if err := exclusive(cmd, "advice no-advice fit", "memory fit", "vary fit", "vary python", "fit python", "advice python", "output python"); err != nil {
+				return err
+			}
+			if err := on.toFit(cmd, &r); err != nil {
+				return err
 			}
 			gpus, err := on.choose(cmd, &r)
 			if err != nil {
@@ -75,12 +87,21 @@ otherwise.`,
 			if err := checkRanks(cmd, &r); err != nil {
 				return err
 			}
+			if err := checkPythons(cmd, pythons); err != nil {
+				return err
+			}
+			if len(pythons) == 1 {
+				args = withPython(pythons[0], args)
+			}
 			if err := protocol.MakeFolder(protocol.Folder(), os.Geteuid()); err != nil {
 				return err // the agent needs it, and without an agent the answer is a guess
 			}
 			r.Agent, r.Report, r.Said = unpackAgent, a.files.report, a.stderr
 			if isTerminal(a.stderr) {
 				r.Comment = a.note
+			}
+			if len(pythons) == 2 {
+				return a.upgrade(cmd.Context(), &r, gpus[0], pythons, args, changed(cmd, "max-growth", &limit))
 			}
 			if r.Vary.Name != "" {
 				return a.vary(cmd.Context(), &r, gpus, args)
@@ -93,6 +114,9 @@ otherwise.`,
 	f.StringVar(&on.name, "gpu", on.name, "`NAME` of the GPU, several with --vary, or list")
 	f.StringVar(&on.file, "gpu-file", "", "`FILE` with another GPU, as --gpu list --json prints one")
 	f.Var(&on.memory, "memory", "`SIZE` of the GPU's memory, if it is not the usual one")
+	f.StringVar(&on.fit, "fit", "", "find the cheapest change with which it fits a GPU: `SIZE|NAME`, 24GiB or rtx4090")
+	f.StringArrayVar(&pythons, "python", nil, "`PYTHON` that runs the command; given twice, the peaks with both are compared")
+	f.Var(&limit, "max-growth", "with two --python: exit with code 10 if the second takes more than this beyond the first")
 	f.IntVar(&r.Devices, "gpus", 1, "number of GPUs (default 1, with --world up to 8)")
 	f.IntVar(&r.World, "world", 0, "run the command as one rank of a job of `N`; the other ranks do not run")
 	f.IntSliceVar(&r.Ranks, "rank", []int{0}, "which ranks, with --world")
@@ -105,7 +129,6 @@ otherwise.`,
 	f.BoolVar(&r.To.Overwrite, "force", false, "replace an existing file")
 	f.BoolVar(&r.NoAdvice, "no-advice", false, "run once, even if the program does not fit, or if sizes may depend on values that it reads")
 	f.BoolVar(&r.Advice, "advice", false, "run it again with changes that take less, even if it fits")
-	cmd.MarkFlagsMutuallyExclusive("advice", "no-advice")
 	a.settings.jsonFlag(f)
 	_ = cmd.RegisterFlagCompletionFunc("gpu", completeGPU)
 	return cmd
@@ -122,6 +145,19 @@ func names() (list []string) {
 	return list
 }
 
+// toFit takes what a program is to fit, if that is asked for.
+func (c *gpuChoice) toFit(cmd *cobra.Command, r *rehearse.Rehearsal) error {
+	r.Fit = c.fit != ""
+	if !r.Fit || c.memory.Set(c.fit) == nil {
+		return nil
+	}
+	if cmd.Flags().Changed("gpu") {
+		return usage(cmd, fmt.Sprintf("--fit %s is no size, and --gpu names another GPU", c.fit))
+	}
+	c.name = c.fit
+	return nil
+}
+
 // choose returns the requested GPUs; only --vary takes several.
 func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []imitation.GPU, err error) {
 	for name := range strings.SplitSeq(c.name, ",") {
@@ -130,7 +166,7 @@ func (c *gpuChoice) choose(cmd *cobra.Command, r *rehearse.Rehearsal) (gpus []im
 		case err != nil:
 			return nil, err
 		case c.memory > 0 && int64(c.memory) <= g.Context:
-			return nil, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
+			return nil, usage(cmd, fmt.Sprintf("a GPU of %s is less than CUDA's context takes, %s", quantity.Bytes(int64(c.memory)), quantity.Bytes(g.Context)))
 		case c.memory > 0:
 			g.Total = int64(c.memory)
 		}
@@ -168,6 +204,37 @@ func (c *gpuChoice) find(name string) (imitation.GPU, error) {
 		return g, command.Usage(fmt.Sprintf("%s: %v", c.file, err), "a file in the form of memtop rehearse --gpu list --json")
 	}
 	return g, nil
+}
+
+// exclusive returns an error if several flags of a group are given, which has their names with spaces between.
+func exclusive(cmd *cobra.Command, groups ...string) error {
+	for _, group := range groups {
+		given := slices.DeleteFunc(strings.Fields(group), func(name string) bool { return !cmd.Flags().Changed(name) })
+		if len(given) > 1 {
+			return usage(cmd, "--"+strings.Join(given, " and --")+" cannot be combined")
+		}
+	}
+	return nil
+}
+
+// checkPythons checks the flags of a comparison.
+func checkPythons(cmd *cobra.Command, pythons []string) error {
+	given := cmd.Flags().Changed
+	switch {
+	case len(pythons) > 2:
+		return usage(cmd, "--python is for one environment, or two to compare")
+	case len(pythons) < 2 && given("max-growth"):
+		return usage(cmd, "--max-growth needs two --python")
+	}
+	return nil
+}
+
+// changed returns a flag's value, nil if the flag was not given.
+func changed(cmd *cobra.Command, name string, value *command.Size) *command.Size {
+	if !cmd.Flags().Changed(name) {
+		return nil
+	}
+	return value
 }
 
 // ranksOfMachine is the assumed number of GPUs of each machine in a large job.
@@ -225,9 +292,9 @@ func (c *console) rehearse(ctx context.Context, r *rehearse.Rehearsal, g imitati
 	switch {
 	case err != nil:
 		return err
-	case !found.Fits:
+	case !found.Fits && (found.Fit == nil || !found.Fit.Fits):
 		return command.Failure{Code: command.ExitDoesNotFit, Cause: "the program does not fit on an imitated " + g.Title}
-	case code != 0:
+	case found.Fits && code != 0:
 		return rehearse.Failed(code, args)
 	}
 	return nil

@@ -389,3 +389,93 @@ func TestARehearsedBatchIsFoundForEachGPU(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatMakesAProgramFitIsWhatTheChangedProgramTakes applies the patch and the settings, and leaves out one of the
+// blocks.
+func TestWhatMakesAProgramFitIsWhatTheChangedProgramTakes(t *testing.T) {
+	python := besideOthers(t)
+	const memory = "1792MiB"
+	command := []string{"--batch", "64", "--autocast", "off"}
+	r := rehearseWith(t, append([]string{"--fit", memory, "--", python, smallGPT}, command...)...)
+	fit := r.Fit
+	if r.code != 0 || fit == nil || !fit.Fits || !fit.Fewest || fit.Rehearsals > 12 {
+		t.Fatalf("code %d, %+v, %s", r.code, fit, r.stderr)
+	}
+	source, err := os.ReadFile(smallGPT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := ""
+	for line := range strings.Lines(fit.Patch) {
+		if rest, is := strings.CutPrefix(line, "+"); is && !strings.HasPrefix(rest, "++") {
+			added += rest
+		}
+	}
+	const before = "optimizer = torch.optim.AdamW("
+	changed := strings.Replace(string(source), before, added+before, 1)
+	run := func(source string) rehearsed {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "gpt.py")
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return rehearseWith(t, append([]string{"--no-advice", "--memory", memory, "--", "env", fit.Settings, python, path}, command...)...)
+	}
+	if its := run(changed); its.code != 0 || its.Ranks[0].PeakAllocated != fit.PeakAllocated || its.Ranks[0].PeakReserved != fit.PeakReserved {
+		t.Errorf("code %d, %+v, and was said to take %+v", its.code, its.Ranks, fit)
+	}
+	fewer := strings.Replace(changed, `, "3"]`, "]", 1)
+	if its := run(fewer); fewer == changed || its.code != 11 {
+		t.Errorf("with one block fewer: code %d", its.code)
+	}
+}
+
+// upgraded is how a comparison ended.
+type upgraded struct {
+	Before, After report.Rehearsal
+	Grew          int64 `json:"grew_bytes"`
+	Difference    struct {
+		Devices []struct{ Lines []report.PlaceDiff }
+	}
+}
+
+// TestTwoPythonsAreCompared has one whose environment makes a tensor larger.
+func TestTwoPythonsAreCompared(t *testing.T) {
+	python := besideOthers(t)
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is executed
+			t.Fatal(err)
+		}
+		return path
+	}
+	before := write("python-before", "#!/bin/sh\nMEBIBYTES=32 exec "+python+" \"$@\"\n")
+	after := write("python-after", "#!/bin/sh\nMEBIBYTES=96 exec "+python+" \"$@\"\n")
+	program := write("program.py", "import os, torch\nkept = torch.empty(int(os.environ['MEBIBYTES']) << 20, dtype=torch.uint8, device='cuda')\n")
+	compare := func(arguments ...string) (u upgraded, code int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "memtop", append([]string{"rehearse", "--json", "--python", before, "--python", after}, arguments...)...)
+		cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "OMP_NUM_THREADS=1")
+		stdout, err := cmd.Output()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(stdout, &u); err != nil {
+			t.Fatalf("%v: %s", err, stdout)
+		}
+		return u, cmd.ProcessState.ExitCode()
+	}
+	u, code := compare("--", "python", program)
+	if code != 0 || u.Grew != 64<<20 || u.Before.Command[0] != before || u.After.Most().PeakAllocated-u.Before.Most().PeakAllocated != 64<<20 {
+		t.Errorf("code %d, grew %d, %v", code, u.Grew, u.Before.Command)
+	}
+	if lines := u.Difference.Devices[0].Lines; len(lines) != 1 || lines[0].Delta() != 64<<20 || !strings.Contains(lines[0].Name, "program.py:2") {
+		t.Errorf("%+v", lines)
+	}
+	for limit, want := range map[string]int{"64MiB": 0, "63MiB": 10} {
+		if _, code := compare("--max-growth", limit, "--", program); code != want {
+			t.Errorf("with a growth of %s allowed: code %d, want %d", limit, code, want)
+		}
+	}
+}

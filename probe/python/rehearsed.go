@@ -19,19 +19,49 @@ const RehearsalVariable = "MEMTOP_REHEARSAL"
 
 // Told is what a rehearsed program is told, as JSON.
 type Told struct {
-	Folder  string   `json:"folder"`  // in which its processes report
-	World   int      `json:"world"`   // ranks of the imitated job, one of which runs; 0 if all do
-	Steps   int      `json:"steps"`   // the step after which it ends, 0 for when its peak no longer grows, −1 for its own end
-	Changes string   `json:"changes"` // of the agent's settings: KEY=VALUE, separated by spaces
-	Values  string   `json:"values"`  // what it reads where nothing computes values: zeros, upper or ones
-	Set     []string `json:"set"`     // values that lines read: FILE:LINE=VALUE
-	Again   bool     `json:"again"`   // in runs after the first, which leave the program's own snapshots as they are
+	Folder string   `json:"folder"`      // in which its processes report
+	World  int      `json:"world"`       // ranks of the imitated job, one of which runs; 0 if all do
+	Steps  int      `json:"steps"`       // the step after which it ends, 0 for when its peak no longer grows, −1 for its own end
+	Survey bool     `json:"survey"`      // it reports what an edit may name
+	Edit   *Edit    `json:"edit"`        // nil for none
+	Views  bool     `json:"bucket_view"` // its DistributedDataParallel uses its buckets as gradients
+	Values string   `json:"values"`      // what it reads where nothing computes values: zeros, upper or ones
+	Set    []string `json:"set"`         // values that lines read: FILE:LINE=VALUE
+	Again  bool     `json:"again"`       // in runs after the first, which leave the program's own snapshots as they are
 }
 
 // Variable returns it for the environment.
 func (t *Told) Variable() string {
 	text, _ := json.Marshal(t) // it has texts and numbers only
 	return RehearsalVariable + "=" + string(text)
+}
+
+// Edit is lines for a program, which stand before one of its own.
+type Edit struct {
+	File string `json:"file"`
+	Line int    `json:"line"` // before which they stand
+	Text string `json:"text"` // not indented
+}
+
+// Model is what an edit of a program may name, as a step showed it.
+type Model struct {
+	File          string   `json:"file"`
+	Line          int      `json:"line"`           // which makes the optimizer
+	Expression    string   `json:"expression"`     // for the optimized module there
+	Blocks        []Block  `json:"blocks"`         // in the order of the forward pass
+	Kept          []string `json:"kept"`           // modules of the same classes that are no such blocks
+	Fused         string   `json:"fused"`          // the class of the optimizer, if it has a fused form
+	Switch        *string  `json:"switch"`         // the module with a switch of its own for recomputation, nil for none
+	OneByOne      bool     `json:"one_by_one"`     // that switch can be set for each block
+	Trained       []string `json:"trained"`        // modules whose forward passes were trained
+	NotRecomputed string   `json:"not_recomputed"` // why no block may be recomputed, "" if some may
+	NotAutocast   string   `json:"not_autocast"`   // why there is no use for autocast, "" if there is
+}
+
+// Block is a part of a model that can be recomputed.
+type Block struct {
+	Name  string `json:"name"`
+	Frees int64  `json:"frees_bytes"` // that it saves for the backward pass
 }
 
 // Rehearsed is the report of one process of a rehearsed program. Sizes are bytes.
@@ -50,12 +80,11 @@ type Rehearsed struct {
 	// Handling is a line whose lack of memory was handled when another request failed, "" for none.
 	Handling string
 	WentOn   bool   // it caught that, and made steps afterwards
-	Ended    string // the reason: "steps", "settled", "waits", "unchanged" or "exit"; "" if it gave none
-	Changed  bool   // its changes took effect, and Peaks is measured since then
-	// Unchanged is why a change was refused, "" if none was.
-	Unchanged string
-	Reads     []Read // of values that nothing computed
-	Passed    string // the line that most often hands a tensor to another stream, "" if none is known
+	Ended    string // the reason: "steps", "settled", "waits" or "exit"; "" if it gave none
+	Changed  bool   // its changes took effect
+	Model    *Model // nil if it was not surveyed
+	Reads    []Read // of values that nothing computed
+	Passed   string // the line that most often hands a tensor to another stream, "" if none is known
 	// Snapshots are the paths of PyTorch's snapshots, which follow each other in time: a program
 	// that records its memory itself begins a new one.
 	Snapshots []string
@@ -103,6 +132,7 @@ type said struct {
 	Passed   string  `json:"passed"`
 	Error    string  `json:"error"`
 	Handling string  `json:"handling"`
+	Model
 }
 
 // longestLine is the longest line that is read, in bytes: thirty times what memtop/rehearsal/device_reads.py can write.
@@ -182,10 +212,12 @@ func (r *Rehearsed) take(s *said) {
 		r.Handling = cmp.Or(r.Handling, s.Handling)
 	case "step":
 		r.WentOn = r.Refused > 0
+	case "model":
+		r.Model = &s.Model
+		return
 	case "changed":
 		r.Changed = true
-	case "unchanged":
-		r.Unchanged = s.Reason
+		return
 	case "end":
 		r.Ended, r.Reads, r.Passed = s.Reason, s.Reads, s.Passed
 	}

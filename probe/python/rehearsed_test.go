@@ -50,14 +50,12 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 				Ended: "settled", Snapshots: []string{"7.1.snapshot"},
 			}},
 		},
-		"a change that holds, and one that was refused": {
+		"a change that holds, and what one may name": {
 			map[string]string{
-				"6.rehearsed": begin("0") + strings.Replace(step, "step\",", `changed",`, 1),
-				"7.rehearsed": begin("1") + strings.Replace(step, "step\",", `unchanged", "reason": "it has none",`, 1),
+				"6.rehearsed": begin("0") + step + `{"kind": "changed"}` + "\n" + `{"kind": "model", "file": "a.py", "blocks": [{"name": "h.0", "frees_bytes": 9}]}` + "\n",
 			},
 			[]python.Rehearsed{
-				{PID: 6, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}}, Changed: true},
-				{PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Rank: 1, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}}, Unchanged: "it has none"},
+				{PID: 6, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}}, Changed: true, Model: &python.Model{File: "a.py", Blocks: []python.Block{{"h.0", 9}}}},
 			},
 		},
 		"ranks before a launcher, in their order, also one that used no device": {

@@ -37,6 +37,7 @@ type Rehearsal struct {
 	Error         string          `json:"error"`        // the exception that ended the program, with its line; "" for none
 	Values        string          `json:"values"`       // what the program reads if a value decides a size: "zeros" or "upper"
 	OtherValues   *OtherValues    `json:"other_values"` // a second run of the program, null if there was none
+	Fit           *Fit            `json:"fit"`          // what makes it fit, null if that was not asked for
 
 	Unchanged string `json:"-"` // why a change could not be rehearsed
 }

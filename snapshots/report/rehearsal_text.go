@@ -22,6 +22,11 @@ func (r *Rehearsal) Text(w io.Writer, width int) error {
 	}
 	p.wrap("", r.verdict(most))
 	p.wrap("", r.circumstances(most))
+	if r.Fit != nil && most != nil {
+		r.Fit.text(p, most)
+		r.limits(p)
+		return p.w.Flush()
+	}
 	if most != nil {
 		r.numbers(p, most)
 		r.ranks(p)
@@ -68,9 +73,12 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 // out-of-memory errors of one process in which it was most (docs/rehearse.md).
 const contextSpread = 160 << 20
 
+// spreadOf returns how much more than is counted the processes on a device may take.
+func spreadOf(on *RehearsedOn) int64 { return int64(max(on.Processes, 1)) * contextSpread }
+
 // narrow says that what is left may not be enough, "" if it is.
 func (r *Rehearsal) narrow(most *RehearsedOn) string {
-	spread := int64(max(most.Processes, 1)) * contextSpread
+	spread := spreadOf(most)
 	if r.GPU.Total-most.Full() >= spread {
 		return ""
 	}

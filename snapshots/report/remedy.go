@@ -38,6 +38,11 @@ func (r *Rehearsal) Tried(change string, with, whole *Rehearsal) {
 	r.Most().add(remedy)
 }
 
+// Weighed adds a rehearsed change with what it takes of the device, of which it is known whether it fits.
+func (r *Rehearsal) Weighed(change string, its *RehearsedOn, whole *Rehearsal, fits bool) {
+	r.Most().add(Remedy{Change: change, Allocated: its.PeakAllocated, DeviceBytes: its.Full(), Saves: whole.Most().Full() - its.Full(), Fits: fits})
+}
+
 // Refused adds a change that the program cannot have, and why.
 func (r *Rehearsal) Refused(change, why string) {
 	r.Most().add(Remedy{Change: change, Refused: why})

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/probe/python"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/report"
 )
@@ -22,26 +22,11 @@ type trial struct {
 	again   bool        // it is not the first run of the command
 	ones    bool        // values that nothing computes read as ones, not as zeros
 	endless bool        // the GPU's memory is unlimited, to find what the program needs
-	changes string      // of the agent's settings, KEY=VALUE with spaces between
-	conf    string      // more settings of PyTorch's allocator
+	with    change      // of the program
 	to      output.File // for PyTorch's own snapshot; runs for advice have none
-}
 
-// change is a change that may take less memory.
-type change struct {
-	text, settings string
-	finding        string // the kind of finding that calls for it, "" if it is worth a run in any case
+	survey *python.Model // takes what an edit of the program may name, nil if nobody asks
 }
-
-// changes are tried one by one first, and then all together.
-var changes = []change{
-	{"checkpointing of the model's blocks", "checkpoint=all", ""},
-	{"autocast of the model's forward to bfloat16", "amp=bf16", ""},
-	{"fused=True of the optimizers", "fused=on", "foreach_temporaries"},
-	{"gradient_as_bucket_view=True of DistributedDataParallel", "bucket_view=on", "bucket_copies"},
-}
-
-const expandable = "expandable_segments:True"
 
 // remedy rehearses a program that did not fit: once without a limit, and then
 // with changes that may make it fit. It adds the results. The processes print
@@ -51,50 +36,42 @@ func (r *Rehearsal) remedy(ctx context.Context, g imitation.GPU, args []string, 
 	if most == nil || r.NoAdvice || found.Failed() || most.OOM == nil && !r.Advice {
 		return nil
 	}
-	endless, whole := trial{gpu: g, rank: most.Rank, endless: true}, found
-	if most.OOM != nil {
-		r.comment("running it again without a limit, to find what it needs")
-		var err error
-		whole, err = r.tryOne(ctx, endless, args)
-		if err != nil || whole.Most() == nil || !whole.Fits {
-			r.comment("what it needs is not known: the run without a limit failed too")
-			return ctx.Err()
-		}
-		found.Need(whole, fitsOn(whole.Most(), g.Context))
+	endless := trial{gpu: g, rank: most.Rank, endless: true}
+	whole, model := r.whole(ctx, endless, args)
+	if whole == nil {
+		return ctx.Err()
 	}
+	found.Need(whole, fitsOn(whole.Most(), g.Context))
 	needs := whole.Most()
 	if needs.Processes > 1 { // what a change makes of one process says nothing of all
 		return nil
 	}
 	r.comment("it needs %s; running it again with changes that take less", quantity.Bytes(needs.Full()))
-	worth := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.finding != "" && !needs.Finds(c.finding) })
+	worth := worthARun(model, needs)
 	r.tryChanges(ctx, endless, args, found, whole, worth)
-	if all := together(worth, most); all.settings != "" {
+	if all, several := together(worth, most); several {
 		r.tryChanges(ctx, endless, args, found, whole, []change{all})
 	}
 	if needs.PeakAllocated+g.Context <= g.Total && !needs.Expandable() { // what is cached and of no use is in the way
-		r.tryExpandable(ctx, trial{gpu: g, rank: most.Rank, conf: expandable}, args, found, whole)
+		r.tryExpandable(ctx, trial{gpu: g, rank: most.Rank, with: change{conf: expandable}}, args, found, whole)
 	}
 	return ctx.Err()
 }
 
-// together returns all changes that a device's program can have as one. It returns no change if that is not worth a run,
-// because there are no two, or because one alone is enough.
-func together(tried []change, on *report.RehearsedOn) (all change) {
-	several := 0
+// together returns all changes that a device's program can have as one, and whether that is worth a run: there are
+// several, and none alone is enough.
+func together(tried []change, on *report.RehearsedOn) (all change, several bool) {
+	had := 0
 	for i, c := range tried {
 		switch r := &on.Tried[i]; {
 		case r.Fits && on.OOM != nil:
-			return change{}
+			return change{}, false
 		case r.Refused == "":
-			several++
-			all.text, all.settings = all.text+", "+c.text, all.settings+" "+c.settings
+			had++
+			all = all.and(c)
 		}
 	}
-	if several < 2 {
-		return change{}
-	}
-	return change{text: strings.TrimPrefix(all.text, ", "), settings: all.settings}
+	return all, had > 1
 }
 
 // tryChanges rehearses a command with each of several changes, and adds the
@@ -102,23 +79,23 @@ func together(tried []change, on *report.RehearsedOn) (all change) {
 func (r *Rehearsal) tryChanges(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal, changes []change) {
 	results, failures := make([]*report.Rehearsal, len(changes)), make([]error, len(changes))
 	inParallel(len(changes), func(i int) {
-		t := t
-		t.changes = changes[i].settings
-		results[i], failures[i] = r.tryOne(ctx, t, args)
+		if changes[i].refused == "" {
+			t := t
+			t.with = changes[i]
+			results[i], failures[i] = r.tryOne(ctx, t, args)
+		}
 	})
 	for i, its := range results {
-		switch {
-		case failures[i] != nil:
-			found.Refused(changes[i].text, "the program fails with it")
-		case its.Unchanged != "":
-			found.Refused(changes[i].text, its.Unchanged)
-		case its.Most() == nil:
-			found.Refused(changes[i].text, "the program uses no GPU with it")
-		default:
+		if why := changes[i].whyNot(its, failures[i]); why != "" {
+			found.Refused(changes[i].text, why)
+		} else {
 			found.Tried(changes[i].text, its, whole)
 		}
 	}
 }
+
+// setsItself is why a program cannot have settings of the allocator by the environment.
+const setsItself = "the program sets its allocator itself; change it there"
 
 // tryExpandable rehearses a command with expandable segments, and adds the result if it is told anything.
 func (r *Rehearsal) tryExpandable(ctx context.Context, t trial, args []string, found, whole *report.Rehearsal) {
@@ -127,10 +104,23 @@ func (r *Rehearsal) tryExpandable(ctx context.Context, t trial, args []string, f
 	switch {
 	case err != nil || its.Most() == nil || !its.Fits:
 	case !its.Most().Expandable():
-		found.Refused(text, "the program sets its allocator itself; change it there")
+		found.Refused(text, setsItself)
 	default:
 		found.Tried(text, its, whole)
 	}
+}
+
+// whole rehearses a command without a limit, to see what it needs and what an edit may name. It returns nil if that
+// fails.
+func (r *Rehearsal) whole(ctx context.Context, t trial, args []string) (*report.Rehearsal, *python.Model) {
+	r.comment("running it again without a limit, to find what it needs")
+	t.survey = new(python.Model)
+	whole, err := r.tryOne(ctx, t, args)
+	if err != nil || whole.Most() == nil || !whole.Fits {
+		r.comment("what it needs is not known: the run without a limit failed too")
+		return nil, nil
+	}
+	return whole, t.survey
 }
 
 // comment reports progress, if the caller takes comments.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/python"
 	"github.com/memtop/memtop/snapshots/report"
 )
 
@@ -33,20 +34,28 @@ func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		tried []report.Remedy
 		fits  bool // the program, as it is
-		want  string
+		want  bool
 	}{
-		"none fits":           {[]report.Remedy{{}, {}}, false, " checkpoint=all amp=bf16"},
-		"one fits":            {[]report.Remedy{{}, {Fits: true}}, false, ""},
-		"one cannot be had":   {[]report.Remedy{{Refused: "it is on"}, {}}, false, ""},
-		"it fits in any case": {[]report.Remedy{{Fits: true}, {Fits: true}}, true, " checkpoint=all amp=bf16"},
+		"none fits":           {[]report.Remedy{{}, {}}, false, true},
+		"one fits":            {[]report.Remedy{{}, {Fits: true}}, false, false},
+		"one cannot be had":   {[]report.Remedy{{Refused: "it is on"}, {}}, false, false},
+		"it fits in any case": {[]report.Remedy{{Fits: true}, {Fits: true}}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := &report.RehearsedOn{Tried: test.tried}
 			if !test.fits {
 				on.OOM = new(report.Shortage)
 			}
-			if got := together(changes[:2], on).settings; got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
+			changes := []change{
+				{text: "one", edit: &python.Edit{Line: 3, Text: "one()\n"}, views: true},
+				{text: "other", edit: &python.Edit{Line: 3, Text: "other()\n"}, conf: expandable},
+			}
+			all, several := together(changes, on)
+			if several != test.want {
+				t.Fatalf("worth a run: %t", several)
+			}
+			if want := "one()\nother()\n"; several && (all.text != "one, other" || all.edit.Text != want || all.conf != expandable || !all.views) {
+				t.Errorf("%+v", all)
 			}
 		})
 	}

@@ -27,6 +27,7 @@ type Rehearsal struct {
 	To       output.File // for PyTorch's own snapshots
 	NoAdvice bool        // the program is not run again
 	Advice   bool        // changes are rehearsed of a program that fits, too
+	Fit      bool        // the cheapest change with which it fits is found
 
 	Agent   func() (folder string, err error)                              // unpacks the agent
 	Report  func(ctx context.Context, path string) (*report.Report, error) // on a snapshot
@@ -57,6 +58,9 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 		case err == nil && its == code && other.Fits:
 			found.Compare(other)
 		}
+	}
+	if r.Fit {
+		return found, code, r.fitTo(ctx, g, args, found)
 	}
 	return found, code, r.remedy(ctx, g, args, found)
 }

@@ -144,8 +144,11 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 		found.Error = cmp.Or(found.Error, p.Error) // a rank says it before its launcher
 		if p.Begun {
 			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
-			if t.changes != "" && !p.Changed {
-				found.Unchanged = cmp.Or(p.Unchanged, "the program ended before the change took effect")
+			if t.survey != nil && p.Model != nil {
+				*t.survey = *p.Model
+			}
+			if t.with.takesEffect() && !p.Changed {
+				found.Unchanged = "nothing in the program takes it, or it has chosen otherwise"
 			}
 			if err := r.addProcess(ctx, found, p, said[p.PID], code); err != nil {
 				return nil, err

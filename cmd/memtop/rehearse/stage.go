@@ -82,7 +82,7 @@ func (s *stage) clear() {
 
 // environment returns the variables of the command.
 func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
-	environ := imitation.Environment(python.Environment(configured(os.Environ(), t.conf), agent), s.library())
+	environ := imitation.Environment(python.Environment(configured(os.Environ(), t.with.conf), agent), s.library())
 	if r.World > 0 {
 		environ = append(
 			environ, fmt.Sprintf("RANK=%d", t.rank), fmt.Sprintf("WORLD_SIZE=%d", r.World), fmt.Sprintf("LOCAL_RANK=%d", t.rank%r.Devices),
@@ -106,7 +106,7 @@ func (s *stage) told(t *trial, r *Rehearsal) *python.Told {
 		values = ones
 	}
 	return &python.Told{
-		Folder: s.folder, World: r.World, Steps: int(r.Steps), Changes: t.changes,
+		Folder: s.folder, World: r.World, Steps: int(r.Steps), Survey: t.survey != nil, Edit: t.with.edit, Views: t.with.views,
 		Values: values, Set: r.Values.Set, Again: t.again,
 	}
 }

@@ -28,14 +28,14 @@ from ..memory import cuda
 from ..memory.history import History
 from ..memory.shortening import PROTOCOL
 from ..safety.threads import called_by_pytorch
-from . import deepspeed_zero, given_values, ranks, sent_objects, single_rank
+from . import bucket_views, deepspeed_zero, given_values, ranks, sent_objects, single_rank
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .device_reads import Reads
+from .edits import Edits
 from .imitated import note, told
 from .purposes import Purposes
 from .recorded_streams import RecordedStreams
-from .trial import Trial
 
 PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak, after which it ends
@@ -58,8 +58,7 @@ class Rehearsal:
         self._passed = RecordedStreams()
         self._purposes = Purposes()
         self._cycles = Cycles()
-        self._trial = Trial()
-        self._reset: Any = None  # PyTorch's own function that resets a device's peaks
+        self._edits = Edits()
         self._counted_rows = CountedRows(self._reads, given_values.upper())
         self._step = 0
         self._settled = 0  # steps since the peak last grew
@@ -73,10 +72,12 @@ class Rehearsal:
     def begin(self) -> None:
         """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
+        self._edits.begin()
         if told()["again"]:
             torch.cuda.memory._dump_snapshot = lambda *_, **__: None
         sent_objects.begin(self._reads)
         deepspeed_zero.begin()
+        bucket_views.begin()
         ranks.begin(self.leave)
 
     def _initialised(self) -> None:
@@ -98,7 +99,7 @@ class Rehearsal:
 
     def _keep_peaks(self) -> None:
         """Note the peaks before the program resets them."""
-        reset = self._reset = torch._C._cuda_resetPeakMemoryStats
+        reset = torch._C._cuda_resetPeakMemoryStats
 
         def noted(device: int) -> Any:
             self._look()
@@ -119,17 +120,21 @@ class Rehearsal:
             return
         self._step += 1
         self._reads.stepped()
-        if self._trial.pending:
-            self._change()
-            return
+        surveyed = self._is_surveyed()
         self._settled += 1
         if self._look():
             self._settled = 0
             self._purposes.look(optimizer, self._allocated())
         self._note("step")
-        if self._step == self._last:
+        if self._last > 0 and self._step >= self._last and surveyed:
             self.leave("steps")
-        elif self._last == 0 and self._settled >= SETTLED and self._allocated() and not self._history.foreign:
+        elif (
+            self._last == 0
+            and self._settled >= SETTLED
+            and self._allocated()
+            and surveyed
+            and not self._history.foreign
+        ):
             self.leave("settled")  # a program that records its memory wants it whole
         elif self._settled and self._settled % (SETTLED if _viewed() else QUIET) == 0:
             self._begin_history_anew()
@@ -137,21 +142,10 @@ class Rehearsal:
     def _allocated(self) -> int:
         return sum(allocated for allocated, _ in self._peaks)
 
-    def _change(self) -> None:
-        """Go on with the requested changes. Once they are in use, measure from the beginning."""
+    def _is_surveyed(self) -> bool:
+        """Report whether all is known about the program's blocks that is asked for."""
         watch = agent.watching()
-        if watch is None:
-            self.leave("no agent")
-        self._trial.stepped(watch)
-        if self._trial.refused:
-            self._note("unchanged", reason=self._trial.refused)
-            self.leave("unchanged")
-        if not self._trial.pending:
-            torch.cuda.empty_cache()  # otherwise the memory of earlier steps would count as reserved
-            for device in range(torch.cuda.device_count()):
-                self._reset(device)
-            self._peaks, self._written = [], 0
-            self._note("changed")
+        return not self._edits.survey or watch is None or self._edits.surveyed(watch, self._step)
 
     @called_by_pytorch
     def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
@@ -216,6 +210,9 @@ class Rehearsal:
         self._look()
         self._cycles.end()
         self._keep_history()
+        watch = agent.watching()
+        if self._edits.survey and watch is not None:
+            self._edits.tell(watch)
         self._note("end", reason=reason, reads=self._reads.found(), passed=self._passed.most())
         return True
 

@@ -130,16 +130,22 @@ class Checkpointing:
         self.value = OFF
         self._survey.plain = True
 
+    def able(self) -> list[tuple[Seen, int]]:
+        """Return the blocks that free memory when they are recomputed, and how many bytes each, in the order in which
+        the model has them."""
+        record = self._survey.record
+        frees = [] if record is None else [(seen, record.freed(seen.calls)) for seen in self._able()]
+        return [(seen, freed) for seen, freed in frees if freed > 0]
+
     def _able(self) -> list[Seen]:
         return [seen for seen in self._survey.blocks if not self._why_not(seen)]
 
     def _chosen(self, value: str) -> list[Seen]:
         """Return the blocks that a value recomputes; for `half`, those that free the most bytes per second first."""
-        record = self._survey.record
-        if value == OFF or record is None:
+        if value == OFF:
             return []
-        frees = {id(seen): record.freed(seen.calls) for seen in self._able()}
-        able = [seen for seen in self._able() if frees[id(seen)] > 0]
+        frees = {id(seen): freed for seen, freed in self.able()}
+        able = [seen for seen, _ in self.able()]
         if value == ALL:
             return able
         if value != HALF:

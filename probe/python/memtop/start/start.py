@@ -46,7 +46,7 @@ def begin() -> None:
             _at_first_step()
     except Exception as error:  # the program must run even if its agent cannot start
         let_through(error)
-        if _told:
+        if _told or rehearsed():
             print(f"memtop: this program has no agent: {error}", file=sys.stderr)
 
 
