@@ -30,13 +30,13 @@ func (u *Upgrade) Text(w io.Writer, width int) error {
 	p.wrap("before  ", u.Before.Command[0])
 	p.wrap("after   ", u.After.Command[0])
 	p.line("")
-	p.line("%-7s %-15s %14s %14s %14s", "", "PyTorch", "peak allocated", "peak reserved", "on the device")
+	p.line("%-7s %-13s %14s %13s %13s", "", "PyTorch", "peak allocated", "peak reserved", "on the device")
 	for i, r := range []*Rehearsal{u.Before, u.After} {
 		most, fits := r.Most(), ""
 		if !r.Fits {
 			fits = "  does not fit"
 		}
-		p.line("%-7s %-15s %14s %14s %14s%s", [...]string{"before", "after"}[i], r.PyTorch, quantity.Bytes(most.PeakAllocated), quantity.Bytes(most.PeakReserved), quantity.Bytes(most.Full()), fits)
+		p.line("%-7s %-13s %14s %13s %13s%s", [...]string{"before", "after"}[i], r.PyTorch, quantity.Bytes(most.PeakAllocated), quantity.Bytes(most.PeakReserved), quantity.Bytes(most.Full()), fits)
 	}
 	p.line("")
 	p.wrap("", u.verdict())

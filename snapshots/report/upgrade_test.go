@@ -17,7 +17,7 @@ func TestAnUpgradeSaysHowMuchMoreItTakes(t *testing.T) {
 		after int64
 		has   []string
 	}{
-		"more":     {12 * gib, []string{"It takes 2.0 GiB (20.0 %) more on the device.", "/env/2.15.0/python\n", "after   2.15.0                10.0 GiB       11.0 GiB       12.0 GiB\n"}},
+		"more":     {12 * gib, []string{"It takes 2.0 GiB (20.0 %) more on the device.", "/env/2.15.0/python\n", "after   2.15.0              10.0 GiB      11.0 GiB      12.0 GiB\n"}},
 		"less":     {9 * gib, []string{"It takes 1.0 GiB (10.0 %) less on the device."}},
 		"the same": {10 * gib, []string{"It takes the same on the device."}},
 		"too much": {20 * gib, []string{"20.0 GiB  does not fit\n"}},
