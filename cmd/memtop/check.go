@@ -43,6 +43,10 @@ Several files are checked one by one; files of one job are named by rank.
 			if limits.Peak < 0 && limits.PerStep < 0 && limits.Host < 0 {
 				return usage(cmd, "it needs a limit, --max-peak, --max-growth or --max-host-growth")
 			}
+			paths, err := a.ofFolders(paths)
+			if err != nil {
+				return err
+			}
 			return a.files.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
 	}

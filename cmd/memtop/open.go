@@ -25,15 +25,20 @@ import (
 
 func (a *app) openCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "open FILE...",
+		Use:   "open FILE|FOLDER...",
 		Short: "Look at snapshots",
 		Long: `Show one or more snapshots. [ and ] switch between them, 6 v compares two, ? lists all
 keys. If the names of files say that they are the ranks of one job, such as rank0.pickle
 and rank1.pickle, memtop starts with all ranks in rows (page 9); recordings carry their
-rank. FILE may be - for standard input. If standard output is not a terminal, memtop
+rank. A folder stands for the snapshots in it, or in the last of its folders, such as
+iteration_20. FILE may be - for standard input. If standard output is not a terminal, memtop
 prints the report.`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			paths, err := a.ofFolders(paths)
+			if err != nil {
+				return err
+			}
 			if a.settings.once || !isTerminal(a.stdout) {
 				return a.files.reports(cmd.Context(), paths, false)
 			}
@@ -44,6 +49,24 @@ prints the report.`,
 	a.settings.deviceFlag(cmd.Flags())
 	a.settings.screenFlags(cmd)
 	return cmd
+}
+
+// ofFolders returns paths with the snapshots of a folder in its place.
+func (c *console) ofFolders(paths []string) (all []string, err error) {
+	for _, path := range paths {
+		files, folders, err := snapshots.Folder(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(files) == 0: // what opens it says why it cannot
+			files = []string{path}
+		case len(folders) > 1:
+			c.note(fmt.Sprintf("%s is the last of %d folders with snapshots in %s; name another to see that, or compare two files with memtop diff",
+				folders[len(folders)-1], len(folders), path))
+		}
+		all = append(all, files...)
+	}
+	return all, nil
 }
 
 // files returns a check for low to high paths; -1 means any number. Standard

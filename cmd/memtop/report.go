@@ -18,13 +18,14 @@ func (a *app) reportCommand() *cobra.Command {
 	var options report.LinesOptions
 	var allRanks bool
 	cmd := &cobra.Command{
-		Use:   "report FILE...|PID",
+		Use:   "report FILE|FOLDER...|PID",
 		Short: "Print the findings as text, or all numbers as JSON",
 		Long: `Print the findings and the numbers at the peak, as text or as JSON.
 
 If several files are the ranks of one job, such as rank0.pickle and rank1.pickle, print a
 row for each and the differences between them; the JSON also has each report. For a
-process, --all-ranks does the same.
+process, --all-ranks does the same. A folder stands for the snapshots in it, or in the last
+of its folders, such as iteration_20.
 
 --by prints a table of what each line, function, file or module holds, by itself and
 together with what it calls. Memory counts for the innermost line of the program's own
@@ -46,6 +47,10 @@ the package that a file belongs to. --libraries counts memory for the innermost 
 				if cmd.Flags().Changed(name) {
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
+			}
+			paths, err := a.ofFolders(paths)
+			if err != nil {
+				return err
 			}
 			return a.files.reports(cmd.Context(), paths, allRanks)
 		},
