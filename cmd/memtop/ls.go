@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var dead, clean bool
+	var dead, clean, cards bool
 	var there elsewhere
 	cmd := &cobra.Command{
 		Use:   "ls",
@@ -36,6 +36,10 @@ others with what you can do; the JSON has it as "remedy".
 --hosts lists the processes of other machines that your ssh reaches and that have memtop
 installed; --slurm lists those of a Slurm job.
 
+--gpu lists each GPU, or instance of a divided one, with all processes that the driver
+names on it, of any user: bytes, age and command; and memory that is taken though its
+process is gone, with what releases it.
+
 --dead lists what ended programs left for memtop open: a snapshot of each PyTorch
 program with an agent that ran out of memory, written before the exception, and a black
 box of each program with a probe or an agent that was killed or crashed, with what it
@@ -50,6 +54,10 @@ day; --clean removes them now.`,
 			switch {
 			case (dead || clean) && there.any():
 				return usage(cmd, "--dead and --clean are for this machine")
+			case cards && (dead || clean || there.any()):
+				return usage(cmd, "--gpu lists the devices of this machine, and goes with --json only")
+			case cards:
+				return l.lsCards()
 			case dead && clean:
 				return usage(cmd, "--dead lists and --clean removes: one of them")
 			case clean:
@@ -64,6 +72,7 @@ day; --clean removes them now.`,
 	}
 	there.flags(cmd.Flags())
 	a.settings.remoteFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&cards, "gpu", false, "list the GPUs with all processes on them, whether memtop can attach or not")
 	cmd.Flags().BoolVar(&dead, "dead", false, "list ended programs, with their snapshots and black boxes")
 	cmd.Flags().BoolVar(&clean, "clean", false, "remove the black boxes of ended programs")
 	a.settings.jsonFlag(cmd.Flags())

@@ -50,7 +50,7 @@ func Bare(ctx context.Context, onCards []int) ([]Process, error) {
 		if parent := procfs.Number(status["PPid"], 0, 0); !onCard && slices.Equal(programs[parent], arguments) {
 			continue // the parent's pid is lower, unless pids have wrapped around
 		}
-		found = append(found, Process{PID: pid, User: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Problem: &NoProbeError{PID: pid}})
+		found = append(found, Process{PID: pid, User: UserName(p.uid), Command: trace.Printable(procfs.Command(pid)), Problem: &NoProbeError{PID: pid}})
 	}
 	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
 	return found, ctx.Err()

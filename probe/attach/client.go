@@ -183,7 +183,7 @@ func (e endpoint) process() Process {
 		return e.there
 	}
 	return Process{
-		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: trace.Printable(procfs.Command(e.pid)),
+		PID: e.pid, Socket: trace.Printable(e.path()), User: UserName(e.uid), Command: trace.Printable(procfs.Command(e.pid)),
 	}
 }
 

@@ -67,7 +67,7 @@ func (e endpoint) checkFolder(folder *os.File) error {
 	case mode != unix.S_IFDIR:
 		return &protocol.FolderError{Path: folder.Name(), Reason: "is not a folder"}
 	case int(stat.Uid) != e.uid && (!e.given || stat.Uid != 0):
-		return &protocol.FolderError{Path: folder.Name(), Reason: fmt.Sprintf("belongs to user %s, not to %s", userOf(int(stat.Uid)), userOf(e.uid))}
+		return &protocol.FolderError{Path: folder.Name(), Reason: fmt.Sprintf("belongs to user %s, not to %s", UserName(int(stat.Uid)), UserName(e.uid))}
 	case stat.Mode&closed != 0:
 		return &protocol.FolderError{Path: folder.Name(), Reason: fmt.Sprintf("has mode %04o, which lets others in", stat.Mode&0o7777)}
 	}
@@ -94,7 +94,7 @@ func (e endpoint) checkSocket(folder *os.File) error {
 		return e.occupied()
 	case int(stat.Uid) != e.uid:
 		return &PermissionError{
-			fmt.Sprintf("socket %s belongs to user %s, not to %s", e.path(), userOf(int(stat.Uid)), userOf(e.uid)), noTrust,
+			fmt.Sprintf("socket %s belongs to user %s, not to %s", e.path(), UserName(int(stat.Uid)), UserName(e.uid)), noTrust,
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (e endpoint) checkPeer(conn *net.UnixConn) error {
 	switch {
 	case who.UID != e.uid:
 		return &PermissionError{
-			fmt.Sprintf("socket %s is served by user %s, not by %s", e.path(), userOf(who.UID), userOf(e.uid)), noTrust,
+			fmt.Sprintf("socket %s is served by user %s, not by %s", e.path(), UserName(who.UID), UserName(e.uid)), noTrust,
 		}
 	case e.pid != 0 && who.PID != e.pid:
 		return &PermissionError{
@@ -179,7 +179,7 @@ func endpointAt(path string) (endpoint, error) {
 	}
 	e.uid = int(stat.Uid)
 	if !mayAttach(e.uid) && e.uid != 0 {
-		return e, &PermissionError{"socket " + path + " belongs to user " + userOf(e.uid), "attach as that user, or as root"}
+		return e, &PermissionError{"socket " + path + " belongs to user " + UserName(e.uid), "attach as that user, or as root"}
 	}
 	return e, e.check()
 }

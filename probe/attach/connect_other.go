@@ -85,7 +85,7 @@ func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 		return conn, nil
 	}
 	if err == nil && !mayAttach(who.UID) {
-		err = &PermissionError{fmt.Sprintf("socket %s is served by user %s", e.path(), userOf(who.UID)), "attach as that user, or as root"}
+		err = &PermissionError{fmt.Sprintf("socket %s is served by user %s", e.path(), UserName(who.UID)), "attach as that user, or as root"}
 	}
 	if err != nil {
 		_ = conn.Close() // nothing was sent on it

@@ -205,14 +205,14 @@ func foreignFolders() []sighting {
 		uid, err := strconv.Atoi(number)
 		if ok && err == nil && entry.IsDir() && !mayAttach(uid) {
 			e := endpoint{uid: uid, root: "/", folder: filepath.Join(os.TempDir(), entry.Name())}
-			found = append(found, sighting{e, &ForeignError{User: userOf(uid)}})
+			found = append(found, sighting{e, &ForeignError{User: UserName(uid)}})
 		}
 	}
 	return found
 }
 
-// userOf returns the name of a user, or the number if the name is unknown.
-func userOf(uid int) string {
+// UserName returns the name of a user, or the number if the name is unknown.
+func UserName(uid int) string {
 	id := strconv.Itoa(uid)
 	if u, err := user.LookupId(id); err == nil {
 		return trace.Printable(u.Username)

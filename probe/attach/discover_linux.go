@@ -135,7 +135,7 @@ func own(pid int) (process, error) {
 		return p, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
 	case err == nil && !mayAttach(p.uid):
 		err = &PermissionError{
-			Cause:  "process " + strconv.Itoa(pid) + " belongs to user " + userOf(p.uid),
+			Cause:  "process " + strconv.Itoa(pid) + " belongs to user " + UserName(p.uid),
 			Remedy: "attach as that user, or as root",
 		}
 	}

@@ -188,8 +188,8 @@ func TestRootAttachesToAnybodyAndNobodyElseDoes(t *testing.T) {
 	chown(t, theirs, int(nobody.Uid))
 	o := startOther(t, theirs, nobody)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{})
-	if got := c.Process().User; got != userOf(int(nobody.Uid)) {
-		t.Errorf("the process is %s's, want it to be %s's", got, userOf(int(nobody.Uid)))
+	if got := c.Process().User; got != UserName(int(nobody.Uid)) {
+		t.Errorf("the process is %s's, want it to be %s's", got, UserName(int(nobody.Uid)))
 	}
 	socket := discovered(t, folder)
 	if socket == nil {

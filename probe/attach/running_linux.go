@@ -19,7 +19,7 @@ func Look(pid int) (*Running, error) {
 	}
 	cwd, _ := os.Readlink(procfs.Of(pid, "cwd")) // "" if it may not be read
 	r := &Running{
-		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: trace.Printable(procfs.Command(pid)), Root: p.root(), Arguments: procfs.Arguments(pid), Maps: mappedFiles(pid),
+		PID: pid, Inside: p.inside, User: p.uid, Owner: UserName(p.uid), Command: trace.Printable(procfs.Command(pid)), Root: p.root(), Arguments: procfs.Arguments(pid), Maps: mappedFiles(pid),
 		Folders: foldersFor(from(cwd, procfs.Environment(pid)), p.ownUID()), Stopped: procfs.IsStopped(pid),
 	}
 	status, _ := procfs.Status(procfs.Of(pid, "status")) // the process was readable a moment ago; if not, the number is 0

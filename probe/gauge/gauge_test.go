@@ -176,3 +176,18 @@ func TestTheDriverAnswersOrSaysWhyNot(t *testing.T) {
 	}
 	fatal.If(t, r.Close())
 }
+
+func TestAllCardsAreListedWithAllTheirProcesses(t *testing.T) {
+	m := box("A", "B")
+	m.list[1].unlisted = "Insufficient Permissions"
+	r := &Reader{library: m}
+	got, err := r.Cards()
+	want := []Card{
+		{Name: "A", UUID: "GPU-aaaa", Bus: "0000:90", Total: 80 * gib, Used: 10 * gib, Users: []User{{7, 3 * gib}, {8, 2 * gib}}},
+		{Name: "B", UUID: "GPU-bbbb", Bus: "0000:80", Total: 81 * gib, Used: 10 * gib, Users: []User{{7, 3 * gib}, {8, 2 * gib}}, Problem: "Insufficient Permissions"},
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal.Values(t, "the cards", want, got)
+}

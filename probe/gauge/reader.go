@@ -1,6 +1,7 @@
 package gauge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -92,6 +93,34 @@ func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
 		gauges = append(gauges, g)
 	}
 	return gauges, err
+}
+
+// Card is a device of the machine with its processes: a card, or an instance of a divided card. Sizes are bytes.
+type Card struct {
+	Name, UUID, Bus string
+	Total, Used     int64
+	Unified         bool   // it has no memory of its own: the figures are the machine's
+	Users           []User // of any user, by the driver's process ids
+	Problem         string // why its processes, or all but its name, are unknown; "" if they are known
+}
+
+// User is a process on a card, with -1 bytes if the driver does not account for them.
+type User struct {
+	PID   int
+	Bytes int64
+}
+
+// Cards returns all devices, in the driver's order.
+func (r *Reader) Cards() (all []Card, err error) {
+	cards, err := r.cards()
+	for _, c := range cards {
+		one := Card{Name: c.name, UUID: c.uuid, Bus: c.bus, Total: c.total, Used: c.used, Unified: c.unified, Problem: cmp.Or(c.unread, c.unlisted)}
+		for _, u := range c.users {
+			one.Users = append(one.Users, User{u.pid, u.bytes})
+		}
+		all = append(all, one)
+	}
+	return all, err
 }
 
 // Users returns the processes that use a device, by the driver's process ids.
