@@ -43,7 +43,7 @@ func TestTheProcessesOfEachCardAreListed(t *testing.T) {
 		"bytes that nobody counts":         {gauge.Card{Total: 80 * gib, Used: 28 * gib, Users: []gauge.User{{PID: 7, Bytes: -1}}}, nil, []string{"  7  -  ada"}, "of no process"},
 		"memory of the machine":            {gauge.Card{Total: 80 * gib, Used: 28 * gib, Unified: true}, nil, nil, "of no process"},
 		"no right to see them":             {gauge.Card{Total: 80 * gib, Used: 28 * gib, Problem: "Insufficient Permissions"}, nil, []string{"  its processes are not known: Insufficient Permissions\n"}, "of no process"},
-		"a divided one": {gauge.Card{Problem: "MIG"}, nil, []string{"GPU 0  H100  memory not known  GPU-1\n"}, "taken"},
+		"a divided one":                    {gauge.Card{Problem: "MIG"}, nil, []string{"GPU 0  H100  memory not known  GPU-1\n"}, "taken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.card.Name, test.card.UUID = "H100", "GPU-1"
