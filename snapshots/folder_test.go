@@ -16,11 +16,13 @@ func TestAFolderStandsForItsSnapshots(t *testing.T) {
 	}{
 		"by number": {
 			[]string{"rank10.pickle", "rank2.pickle", "rank02.pickle", "notes.txt", "a.mtr"},
-			[]string{"a.mtr", "rank02.pickle", "rank2.pickle", "rank10.pickle"}, nil,
+			[]string{"a.mtr", "rank02.pickle", "rank2.pickle", "rank10.pickle"},
+			nil,
 		},
 		"of the last iteration": {
 			[]string{"iteration_9/rank0.pickle", "iteration_20/rank1.pickle.gz", "iteration_20/rank0.pickle.gz", "iteration_30/log"},
-			[]string{"iteration_20/rank0.pickle.gz", "iteration_20/rank1.pickle.gz"}, []string{"iteration_9", "iteration_20"},
+			[]string{"iteration_20/rank0.pickle.gz", "iteration_20/rank1.pickle.gz"},
+			[]string{"iteration_9", "iteration_20"},
 		},
 		"its own before those of others": {[]string{"a.pickle", "old/b.pickle"}, []string{"a.pickle"}, nil},
 		"none":                           {[]string{"notes.txt"}, nil, nil},

@@ -24,20 +24,28 @@ func TestTheProcessesOfEachCardAreListed(t *testing.T) {
 		absent  string
 	}{
 		"a process": {
-			gauge.Card{Total: 80 * gib, Used: 50 * gib, Users: []gauge.User{{PID: 7, Bytes: 50 * gib}}}, []userOfACard{keeper},
-			[]string{"GPU 0  H100  50.0 GiB of 80.0 GiB taken  GPU-1\n", "  7  50.0 GiB  ada  1h2m5s  python train.py\n"}, "worker",
+			gauge.Card{Total: 80 * gib, Used: 50 * gib, Users: []gauge.User{{PID: 7, Bytes: 50 * gib}}},
+			[]userOfACard{keeper},
+			[]string{"GPU 0  H100  50.0 GiB of 80.0 GiB taken  GPU-1\n", "  7  50.0 GiB  ada  1h2m5s  python train.py\n"},
+			"worker",
 		},
 		"one that is gone, and who keeps it": {
-			gauge.Card{Total: 80 * gib, Used: 21 * gib, Users: []gauge.User{{PID: 9, Bytes: 21 * gib}}}, []userOfACard{keeper},
-			[]string{"  9   21.0 GiB  -    -     gone, and its memory is still taken\n", "  12  -         bob  1m0s  has a device open, and may be what keeps it: python worker.py\n"}, "reset",
+			gauge.Card{Total: 80 * gib, Used: 21 * gib, Users: []gauge.User{{PID: 9, Bytes: 21 * gib}}},
+			[]userOfACard{keeper},
+			[]string{"  9   21.0 GiB  -    -     gone, and its memory is still taken\n", "  12  -         bob  1m0s  has a device open, and may be what keeps it: python worker.py\n"},
+			"reset",
 		},
 		"one that is gone, and nobody keeps it": {
-			gauge.Card{Total: 80 * gib, Used: 21 * gib, Users: []gauge.User{{PID: 9, Bytes: 21 * gib}}}, nil,
-			[]string{"nvidia-smi --gpu-reset -i GPU-1\n"}, "may be",
+			gauge.Card{Total: 80 * gib, Used: 21 * gib, Users: []gauge.User{{PID: 9, Bytes: 21 * gib}}},
+			nil,
+			[]string{"nvidia-smi --gpu-reset -i GPU-1\n"},
+			"may be",
 		},
 		"memory of nobody": {
-			gauge.Card{Total: 80 * gib, Used: 30 * gib, Users: []gauge.User{{PID: 7, Bytes: 28 * gib}}}, nil,
-			[]string{"  -  2.0 GiB   -    -       of no process that the driver names\n", "reset"}, "",
+			gauge.Card{Total: 80 * gib, Used: 30 * gib, Users: []gauge.User{{PID: 7, Bytes: 28 * gib}}},
+			nil,
+			[]string{"  -  2.0 GiB   -    -       of no process that the driver names\n", "reset"},
+			"",
 		},
 		"what the driver keeps for itself": {gauge.Card{Total: 80 * gib, Used: 28*gib + gib/2, Users: []gauge.User{{PID: 7, Bytes: 28 * gib}}}, nil, nil, "of no process"},
 		"bytes that nobody counts":         {gauge.Card{Total: 80 * gib, Used: 28 * gib, Users: []gauge.User{{PID: 7, Bytes: -1}}}, nil, []string{"  7  -  ada"}, "of no process"},
