@@ -52,10 +52,12 @@ If the program does not fit, memtop runs it again without a limit, to see what i
 and then with changes that may make it fit. If it reads values that nothing computes,
 memtop runs it once more with other values, to see whether sizes depend on them.
 --advice also tries changes of a program that fits; --no-advice runs it once.
+--fit finds the cheapest change with which it fits, proves it, and prints it as a patch.
+Two --python run the program in two environments, and say what makes their peaks differ.
 
-The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed. A
-program that catches its lack of memory fits if it makes steps afterwards; --caught says
-otherwise.`,
+The exit code is 0 if it fits, with --fit as it is or changed, 11 if it does not, and the
+program's own if it failed. A program that catches its lack of memory fits if it makes
+steps afterwards; --caught says otherwise.`,
 		Example: `  memtop rehearse -- python train.py
   memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
