@@ -49,6 +49,7 @@ type Model struct {
 	Line          int      `json:"line"`           // which makes the optimizer
 	Expression    string   `json:"expression"`     // for the optimized module there
 	Blocks        []Block  `json:"blocks"`         // in the order of the forward pass
+	Norms         bool     `json:"norms"`          // blocks have layers that count running statistics
 	Kept          []string `json:"kept"`           // modules of the same classes that are no such blocks
 	Fused         string   `json:"fused"`          // the class of the optimizer, if it has a fused form
 	Switch        *string  `json:"switch"`         // the module with a switch of its own for recomputation, nil for none

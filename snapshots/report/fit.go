@@ -36,6 +36,8 @@ func (f *Fit) text(p *page, on *RehearsedOn) {
 		p.wrap("", "It fits as it is: "+f.takes()+".")
 	case f.Fits:
 		p.wrap("", fmt.Sprintf("It fits with %s: %s.%s", f.Change, f.takes(), f.narrow(on)))
+	case on.OOM == nil || on.OOM.Needs == nil:
+		p.wrap("", "What it needs is not known: without a limit it failed, too. Nothing was tried.")
 	default:
 		p.wrap("", "None of the changes below is enough. A smaller batch may be: --vary batch=1..64 finds the largest that fits.")
 	}

@@ -36,7 +36,8 @@ func TestTheAnswerOfAFitSaysWhatToDoAndWhatIsNotEnough(t *testing.T) {
 			},
 			"15.0 GiB,",
 		},
-		"nothing does": {Fit{}, RehearsedOn{OOM: oom, Tried: tried[:2]}, []string{"None of the changes below is enough.", "--vary"}, "It fits"},
+		"nobody knows what it needs": {Fit{}, RehearsedOn{OOM: &Shortage{}}, []string{"What it needs is not known"}, "below"},
+		"nothing does":               {Fit{}, RehearsedOn{OOM: oom, Tried: tried[:2]}, []string{"None of the changes below is enough.", "--vary"}, "It fits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.fit.Total = 16 * gib

@@ -110,15 +110,19 @@ func recompute(m *python.Model, blocks []python.Block) change {
 	if len(blocks) == 0 && m.File != "" {
 		refused = cmp.Or(refused, "the optimized model has no blocks that free memory")
 	}
+	note := ""
+	if m.Norms {
+		note = twice
+	}
 	switch {
 	case m.Switch == nil:
-		return edit(m, text, fmt.Sprintf(recomputing, list(names), m.Expression), refused)
+		return edit(m, text, fmt.Sprintf(recomputing, note, list(names), m.Expression), refused)
 	case len(kept) == 0:
-		return edit(m, text, fmt.Sprintf(switching, part(m, *m.Switch)), refused)
+		return edit(m, text, fmt.Sprintf(switching, note, part(m, *m.Switch)), refused)
 	case !m.OneByOne:
 		refused = cmp.Or(refused, "the model can checkpoint only all of its blocks, or none")
 	}
-	return edit(m, text, fmt.Sprintf(switching+keeping, part(m, *m.Switch), list(kept), m.Expression), refused)
+	return edit(m, text, fmt.Sprintf(switching+keeping, note, part(m, *m.Switch), list(kept), m.Expression), refused)
 }
 
 // The lines of edits. Their names begin with an underscore, so that they take the place of none of the program's.
@@ -127,14 +131,15 @@ const (
 import torch as _torch
 _torch.optim.%s.__init__.__kwdefaults__["fused"] = True
 `
-	recomputing = `# recompute these blocks in the backward pass
+	twice       = "; their running statistics are updated twice a step"
+	recomputing = `# recompute these blocks in the backward pass%s
 from functools import partial as _partial
 from torch.utils.checkpoint import checkpoint as _checkpoint
 for _name in %s:
     _block = %s.get_submodule(_name)
     _block.forward = _partial(_checkpoint, _block.forward, use_reentrant=False)
 `
-	switching = `# recompute blocks in the backward pass
+	switching = `# recompute blocks in the backward pass%s
 %s.gradient_checkpointing_enable({"use_reentrant": False})
 `
 	keeping = `for _name in %s:  # these keep what they save

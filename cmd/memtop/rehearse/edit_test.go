@@ -22,6 +22,7 @@ func TestBlocksAreRecomputedAsTheModelAllows(t *testing.T) {
 		refused, absent string
 	}{
 		"one by one":               {model(python.Model{}), blocks[:1], `for _name in ["h.0"]:`, "", "h.1"},
+		"with running statistics":  {model(python.Model{Norms: true}), blocks[:1], "twice a step\nfrom", "", "h.1"},
 		"by a switch":              {model(python.Model{Switch: &own}), blocks, "net.model.gradient_checkpointing_enable(", "", "for"},
 		"some of those by one":     {model(python.Model{Switch: &own, OneByOne: true}), blocks[1:], `for _name in ["h.0"]:  # these keep`, "", "h.1"},
 		"others of the same class": {model(python.Model{Switch: &own, OneByOne: true, Kept: []string{"x"}}), blocks, `for _name in ["x"]:  # these keep`, "", "h.1"},

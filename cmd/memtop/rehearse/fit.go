@@ -3,6 +3,7 @@ package rehearse
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -85,6 +86,8 @@ func (f *fitting) cheapest(ctx context.Context) *weighed {
 	switch {
 	case two[0].fits:
 		return &two[0]
+	case two[1].fits && two[0].on == nil:
+		return &two[1]
 	case two[1].fits:
 		return f.fewest(ctx, two[0].change, two[0].on.Full(), &two[1])
 	}
@@ -200,8 +203,11 @@ func (f *fitting) weigh(ctx context.Context, changes ...change) []weighed {
 
 func (f *fitting) rehearse(ctx context.Context, w *weighed) {
 	t := trial{gpu: f.gpu, rank: f.rank, endless: true, with: w.change}
+	if !f.mayRun() {
+		w.refused = notTried
+		return
+	}
 	its, err := f.tryOne(ctx, t, f.args)
-	f.runs.Add(1)
 	if w.refused = w.whyNot(its, err); w.refused == "" && w.conf != "" && !its.Most().Expandable() {
 		w.refused = setsItself
 	}
@@ -214,10 +220,25 @@ func (f *fitting) rehearse(ctx context.Context, w *weighed) {
 		return
 	}
 	t.endless = false
+	if !f.mayRun() {
+		w.on, w.refused = nil, notTried
+		return
+	}
 	if its, err = f.tryOne(ctx, t, f.args); err == nil && its.Fits && its.Most() != nil {
 		w.on, w.fits = its.Most(), true
 	}
-	f.runs.Add(1)
+}
+
+// notTried is why a change has no result that may have one.
+var notTried = fmt.Sprintf("not tried: %d rehearsals were made", mostRuns)
+
+// mayRun counts a rehearsal, and reports whether it may be made.
+func (f *fitting) mayRun() bool {
+	if f.runs.Add(1) <= mostRuns {
+		return true
+	}
+	f.runs.Add(-1)
+	return false
 }
 
 // take adds the answer.

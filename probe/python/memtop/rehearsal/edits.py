@@ -17,6 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 
 from ..link.program import Refused
 from ..memory.stacks import place_of, variables_of
@@ -24,6 +25,7 @@ from ..safety.threads import called_by_pytorch, touches
 from ..settings import hugging_face
 from ..settings.checkpointing import ALL
 from ..settings.precision import BF16, Precision
+from ..settings.survey import Seen
 from .imitated import note, told
 
 PATIENCE = 6  # steps until the blocks must be known
@@ -102,6 +104,7 @@ class Edits:
             "model", file=place.file, line=place.line, expression=place.expression, fused=place.fused,
             blocks=[{"name": names[id(seen.module())], "frees_bytes": freed} for seen, freed in inside],
             kept=[names[id(part)] for part in _alike([seen.module() for seen, _ in inside], names, place.module())],
+            norms=any(map(_counts, inside)),
             switch=next((names[id(model)] for model in models if id(model) in names), None),
             one_by_one=hugging_face.is_one_by_one([seen.module() for seen, _ in inside]),
             trained=[names[id(model)] for model in watch.look.survey.trained if id(model) in names],
@@ -122,6 +125,13 @@ def _refusal(check: Any, value: str) -> str:
 def _names(module: Any) -> dict[int, str]:
     """Return the names of a module's parts, by id."""
     return {} if module is None else {id(part): name for name, part in module.named_modules()}
+
+
+@touches
+def _counts(block: tuple[Seen, int]) -> bool:
+    """Report whether a block has a layer that counts running statistics, which a second forward pass updates again."""
+    module = block[0].module()
+    return module is not None and any(isinstance(p, _NormBase) and p.track_running_stats for p in module.modules())
 
 
 @touches
