@@ -39,8 +39,9 @@ def test_a_long_history_is_of_the_last_steps_and_a_file_has_that_of_the_peak(tmp
 def histories(folder: Path, requests: int) -> list[list[dict[str, int | str]]]:
     """Return the history of each snapshot of a rehearsal, by the names of their files."""
     folder.mkdir()
-    told = {"folder": str(folder), "steps": -1, "world": 0, "changes": "", "values": "zeros", "set": None}
-    environment = {**os.environ, "MEMTOP_REHEARSAL": json.dumps({**told, "again": False})}
+    told = {"folder": str(folder), "steps": -1, "world": 0, "values": "zeros", "set": None, "again": False}
+    told.update(survey=False, edit=None, bucket_view=False)
+    environment = {**os.environ, "MEMTOP_REHEARSAL": json.dumps(told)}
     command = [sys.executable, "-c", REHEARSED, str(Path(__file__).parents[2]), str(STEPS), str(requests)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
