@@ -71,24 +71,27 @@ func listCards(cards []gauge.Card, about func(pid int) userOfACard, holders []us
 	for _, c := range cards {
 		row := listedCard{Name: c.Name, UUID: c.UUID, Bus: c.Bus, Total: c.Total, Used: c.Used, Problem: c.Problem, Processes: []userOfACard{}, Holders: []userOfACard{}}
 		named, known := int64(0), c.Problem == "" && !c.Unified
-		gone := false
 		for _, u := range c.Users {
 			process := about(u.PID)
 			if known = known && u.Bytes >= 0; u.Bytes >= 0 {
 				process.Bytes, named = &u.Bytes, named+u.Bytes
 			}
-			gone = gone || process.Missing == isGone
 			row.Processes = append(row.Processes, process)
 		}
 		if left := c.Used - named; known && left >= worthNaming {
 			row.Unnamed = left
 		}
-		if gone || row.Unnamed > 0 {
+		if row.hasLost() {
 			row.Holders = append(row.Holders, holders...)
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// hasLost reports whether memory is taken that no running process is known to have.
+func (c *listedCard) hasLost() bool {
+	return c.Unnamed > 0 || slices.ContainsFunc(c.Processes, func(p userOfACard) bool { return p.Missing == isGone })
 }
 
 const isGone = "gone, and its memory is still taken"
@@ -168,7 +171,7 @@ func writeCards(out io.Writer, rows []listedCard) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		if gone := slices.ContainsFunc(c.Processes, func(p userOfACard) bool { return p.Missing == isGone }); (gone || c.Unnamed > 0) && len(c.Holders) == 0 {
+		if c.hasLost() && len(c.Holders) == 0 {
 			fmt.Fprintln(out, "  no process that this user can see keeps it: ask as root, or reset the GPU: nvidia-smi --gpu-reset -i "+c.UUID)
 		}
 	}

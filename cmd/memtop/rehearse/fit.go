@@ -128,8 +128,8 @@ func (f *fitting) lacking(c change, on *report.RehearsedOn) (more change) {
 }
 
 // fewest returns the fewest blocks whose recomputation is enough beside a change with which the program takes too much,
-// and with which that of all blocks is enough. Those that free the most come first, and of equal ones those that the forward pass runs first: they are
-// computed again when less is left to free.
+// and with which that of all blocks is enough. Those that free the most come first, and of equal ones those that the
+// forward pass runs first: they are computed again when less is left to free.
 func (f *fitting) fewest(ctx context.Context, with change, short int64, all *weighed) *weighed {
 	blocks := slices.Clone(f.model.Blocks)
 	slices.SortStableFunc(blocks, func(a, b python.Block) int { return cmp.Compare(b.Frees, a.Frees) })

@@ -28,9 +28,8 @@ def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[tu
         if id(child) in seen:
             continue
         seen.add(id(child))
-        is_block = (
-            classes[type(child)] > 1 and child._modules
-        )  # a module without children saves little beyond its inputs
+        # A module without children saves little beyond its inputs.
+        is_block = classes[type(child)] > 1 and child._modules
         if is_block and not isinstance(child, CONTAINERS):
             yield child, within
             continue

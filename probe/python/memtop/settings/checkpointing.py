@@ -144,8 +144,9 @@ class Checkpointing:
         """Return the blocks that a value recomputes; for `half`, those that free the most bytes per second first."""
         if value == OFF:
             return []
-        frees = {id(seen): freed for seen, freed in self.able()}
-        able = [seen for seen, _ in self.able()]
+        found = self.able()
+        frees = {id(seen): freed for seen, freed in found}
+        able = [seen for seen, _ in found]
         if value == ALL:
             return able
         if value != HALF:
