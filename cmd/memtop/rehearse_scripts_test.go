@@ -245,3 +245,30 @@ dist.all_gather_into_tensor(torch.empty(800, device="cuda"), torch.empty(100, de
 		t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
 	}
 }
+
+// TestPinnedMemoryIsWhatPyTorchCounts compares with PyTorch's own counters, and with what the script asked for.
+func TestPinnedMemoryIsWhatPyTorchCounts(t *testing.T) {
+	const script = "../../engine/device/cuda/imitation/testdata/scripts/pinned.py"
+	python := cudaPython(t)
+	r := rehearseWith(t, "--steps", "all", "--", python, script)
+	var held, used, asked int64
+	_, said, _ := strings.Cut(r.stderr, "pinned ")
+	if _, err := fmt.Sscan(said, &held, &used, &asked); err != nil {
+		t.Fatalf("%v in %q", err, r.stderr)
+	}
+	if r.code != 0 || len(r.Hosts) != 1 || r.Unrounded == nil {
+		t.Fatalf("code %d, %+v, %+v, %s", r.code, r.Hosts, r.Unrounded, r.stderr)
+	}
+	h := r.Hosts[0]
+	if h.Pinned != held || h.PinnedUsed != used || h.PinnedUsed-h.Rounding != asked {
+		t.Errorf("%d pinned, %d in use, %d asked for; the script says %d, %d, %d", h.Pinned, h.PinnedUsed, h.PinnedUsed-h.Rounding, held, used, asked)
+	}
+	if len(h.Lines) == 0 || !strings.Contains(h.Lines[0].Line, "pinned.py:11") {
+		t.Errorf("the lines that pin are %+v", h.Lines)
+	}
+	name, value, _ := strings.Cut(r.Unrounded.Setting, "=")
+	t.Setenv(name, value)
+	if changed := rehearseWith(t, "--steps", "all", "--", python, script); changed.Hosts[0].Pinned != r.Unrounded.Pinned || changed.Hosts[0].Rounding != 0 {
+		t.Errorf("with %s it pins %+v, said were %+v", r.Unrounded.Setting, changed.Hosts[0], r.Unrounded)
+	}
+}

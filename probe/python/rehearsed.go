@@ -76,8 +76,9 @@ type Rehearsed struct {
 	Steps   int
 	Seconds float64 // from the import of PyTorch to the last report
 	Peaks   []Peak  // by device
-	Refused int     // requests that failed for lack of memory
-	Asked   int64   // bytes of the last of them
+	Host    Host
+	Refused int   // requests that failed for lack of memory
+	Asked   int64 // bytes of the last of them
 	// Handling is a line whose lack of memory was handled when another request failed, "" for none.
 	Handling string
 	WentOn   bool   // it caught that, and made steps afterwards
@@ -117,6 +118,14 @@ func (p *Peak) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Host is what a process has of the machine's memory, in bytes. PyTorch before 2.7 does not count pinned memory.
+type Host struct {
+	Resident int64 `json:"resident"` // at most, as the kernel counts; of pinned memory what was written
+	Pinned   int64 `json:"pinned"`   // that PyTorch's pool had at most
+	Used     int64 `json:"used"`     // of the pool, at most
+	Rounding int64 `json:"rounding"` // of what was used then, that no tensor had asked for; before PyTorch 2.9 not known
+}
+
 // said is a line of a process's report.
 type said struct {
 	Kind     string  `json:"kind"`
@@ -127,6 +136,7 @@ type said struct {
 	Step     int     `json:"step"`
 	Seconds  float64 `json:"seconds"`
 	Peaks    []Peak  `json:"peaks"`
+	Host     Host    `json:"host"`
 	Asked    int64   `json:"asked"`
 	Reason   string  `json:"reason"`
 	Reads    []Read  `json:"reads"`
@@ -222,5 +232,5 @@ func (r *Rehearsed) take(s *said) {
 	case "end":
 		r.Ended, r.Reads, r.Passed = s.Reason, s.Reads, s.Passed
 	}
-	r.Steps, r.Seconds, r.Peaks = s.Step, s.Seconds, s.Peaks
+	r.Steps, r.Seconds, r.Peaks, r.Host = s.Step, s.Seconds, s.Peaks, s.Host
 }

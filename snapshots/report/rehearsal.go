@@ -27,8 +27,10 @@ type Rehearsal struct {
 	Because       []string        `json:"because"`           // why the sizes are not exact
 	Timing        []string        `json:"depends_on_timing"` // what of them a GPU's speed decides
 	Ranks         []RehearsedOn   `json:"ranks"`
-	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
-	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values that were not computed
+	Hosts         []RehearsedHost `json:"hosts"`
+	Unrounded     *Unrounded      `json:"pinned_unrounded"` // a second run without the rounding of pinned memory, null if there was none
+	FitsOn        []string        `json:"fits_on"`          // GPUs of the catalogue with that much memory
+	DependsOnData []DependsOnData `json:"depends_on_data"`  // lines that read values that were not computed
 	NotImitated   []NotImitated   `json:"not_imitated"`
 	Handling      string          `json:"handling"` // a line whose lack of memory was being handled when more was asked for in vain, "" for none
 	Ended         string          `json:"ended"`    // "settled", "steps", "waits", "exit", Crashed, or "" if the program broke off
@@ -172,7 +174,7 @@ func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
 	}
 	r.Seconds += other.Seconds
 	r.Fits = r.Fits && other.Fits
-	r.Ranks = append(r.Ranks, other.Ranks...)
+	r.Ranks, r.Hosts = append(r.Ranks, other.Ranks...), append(r.Hosts, other.Hosts...)
 	r.NotImitated = append(r.NotImitated, other.NotImitated...)
 	r.DependsOnData = append(r.DependsOnData, other.DependsOnData...)
 	r.Because = append(r.Because, other.Because...)

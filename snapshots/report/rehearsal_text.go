@@ -30,6 +30,7 @@ func (r *Rehearsal) Text(w io.Writer, width int) error {
 	if most != nil {
 		r.numbers(p, most)
 		r.ranks(p)
+		r.host(p)
 		if most.device != nil {
 			most.holders(p, r.GPU.Total)
 		}

@@ -62,7 +62,10 @@ func (r *Rehearsal) Run(ctx context.Context, g imitation.GPU, args []string, sho
 	if r.Fit {
 		return found, code, r.fitTo(ctx, g, args, found)
 	}
-	return found, code, r.remedy(ctx, g, args, found)
+	if err = r.remedy(ctx, g, args, found); err == nil && !r.NoAdvice && found.RoundsPinned() {
+		err = r.unround(ctx, g, args, found)
+	}
+	return found, code, err
 }
 
 // each rehearses a command as each rank that is asked for, one after the other.

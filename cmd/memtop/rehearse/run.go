@@ -130,7 +130,7 @@ func (r *Rehearsal) result(ctx context.Context, s *stage, t *trial, args []strin
 	}
 	found := &report.Rehearsal{
 		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0), Timing: make([]string, 0), ExitCode: code, Values: r.Values.name(),
-		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
+		Ranks: make([]report.RehearsedOn, 0), Hosts: make([]report.RehearsedHost, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
 		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
 	}
 	for i := range processes {
@@ -234,6 +234,7 @@ func (r *Rehearsal) addProcess(ctx context.Context, found *report.Rehearsal, p *
 		}
 		found.Add(on, of, failed && taken.Refused > 0)
 	}
+	found.AddHost(report.RehearsedHost{Rank: p.Rank, Resident: p.Host.Resident, Pinned: p.Host.Pinned, PinnedUsed: p.Host.Used, Rounding: p.Host.Rounding}, of)
 	found.Handling = cmp.Or(found.Handling, p.Handling)
 	for _, read := range p.Reads {
 		found.DependsOnData = append(found.DependsOnData, report.DependsOnData(read))

@@ -73,15 +73,36 @@ def python() -> int | None:
 _stats: Callable[[], dict[str, Any]] | None = getattr(torch._C, "_cuda_hostMemoryStats", None)  # from 2.7 on
 
 
+class PinnedPeaks(NamedTuple):
+    """The most bytes that PyTorch's pool of pinned memory had, and that tensors had of it."""
+
+    held: int
+    used: int
+
+
 def pinned() -> tuple[int, int]:
     """Return the bytes of PyTorch's pool of pinned memory, and how many of them tensors have; zeros if it does not
     say."""
+    return _counted("current")
+
+
+def pinned_peaks() -> PinnedPeaks | None:
+    """Return the most that there were since the last reset; None if this PyTorch does not count."""
+    return None if _stats is None else PinnedPeaks(*_counted("peak"))
+
+
+def pinned_given() -> int:
+    """Return the bytes that the pool has given to tensors until now, with what they gave back."""
+    return _counted("allocated")[1]
+
+
+def _counted(what: str) -> tuple[int, int]:
     if _stats is None or not torch.cuda.is_initialized():
         return 0, 0
     counters = _stats()
     whole = counters.get("reserved_bytes", counters.get("allocated_bytes"))  # the former up to 2.14
-    return _current(whole), _current(counters.get("active_bytes"))
+    return _number(whole, what), _number(counters.get("active_bytes"), what)
 
 
-def _current(counter: Any) -> int:
-    return int(counter["current"]) if isinstance(counter, dict) else 0
+def _number(counter: Any, what: str) -> int:
+    return int(counter[what]) if isinstance(counter, dict) else 0

@@ -13,6 +13,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import resource
 import signal
 import sys
 import time
@@ -34,6 +35,7 @@ from .cycles import Cycles
 from .device_reads import Reads
 from .edits import Edits
 from .imitated import note, told
+from .pinned import Pinned
 from .purposes import Purposes
 from .recorded_streams import RecordedStreams
 
@@ -59,6 +61,7 @@ class Rehearsal:
         self._purposes = Purposes()
         self._cycles = Cycles()
         self._edits = Edits()
+        self._pinned = Pinned()
         self._counted_rows = CountedRows(self._reads, given_values.upper())
         self._step = 0
         self._settled = 0  # steps since the peak last grew
@@ -73,6 +76,7 @@ class Rehearsal:
         """Begin now, or as soon as the program initialises a device."""
         torch.cuda._lazy_call(self._initialised)
         self._edits.begin()
+        self._pinned.begin()
         if told()["again"]:
             torch.cuda.memory._dump_snapshot = lambda *_, **__: None
         sent_objects.begin(self._reads)
@@ -153,7 +157,9 @@ class Rehearsal:
         self._note("refused", device=device, asked=asked, total=total, free=free, handling=_handling())
 
     def _note(self, kind: str, **data: object) -> None:
-        note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
+        resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        host = {"resident": resident, **self._pinned.told()}
+        note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, host=host, **data)
 
     def leave(self, reason: str) -> None:
         """End the process here. What the program does after its last step, such as saving weights that were never
