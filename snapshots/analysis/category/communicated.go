@@ -1,6 +1,10 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // communicated judges what collectives send and receive. What a backward pass reduces and leaves are gradients;
 // the result of a collective that a graph keeps is an activation like any other.
@@ -45,6 +49,6 @@ func (p *panel) viewed() bool {
 	for bytes, count := range p.gradients {
 		gradients += bytes * int64(count)
 	}
-	passed := p.longest[1] >= 0 && p.spans[len(p.spans)-1].phase != backward
+	passed := slices.ContainsFunc(p.spans[:len(p.spans)-1], func(s span) bool { return s.phase == backward })
 	return passed && p.built && 2*gradients < buckets
 }

@@ -50,7 +50,7 @@ class Gathering:
         for _, module in parts_of(model):
             name = self._models.name(module)
             for category, role, tensor in (*gathered_in(module), *exchanged_by(module)):
-                self._registry.see(tensor, category, name, role, 0)
+                self._registry.see(tensor, category, name or type(module).__name__, role, 0)
             for role, parameter in [*fields_of(module)["_parameters"].items(), *fields_of(module)["_buffers"].items()]:
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
