@@ -80,6 +80,8 @@ func (c *cut) add(i int, e *trace.Event) {
 		c.buckets = append(c.buckets, int32(i))
 	case s.backs:
 		m = backwardMaker
+	case m == collectMaker && s.root != 0:
+		m = forwardMaker // a module gathers its input
 	}
 	switch updates := s.noGrad && (m == operationMaker || m == unknownMaker || m == scriptMaker); {
 	case updates && (now.phase == stepping || now.phase == backward):
