@@ -102,7 +102,7 @@ func (f *finder) gathered() {
 			since.Until = &last
 		}
 		found.Kind = StaysGatheredFinding
-		found.Evidence = fmt.Sprintf("All of %d weights are gathered, %s of the peak: one layer after another, and each stays when its forward is over (%s)", len(whole), quantity.Bytes(bytes), since.When())
+		found.Evidence = fmt.Sprintf("All of %d weights are gathered, %s of the peak: one layer after another, and each stays after its forward (%s)", len(whole), quantity.Bytes(bytes), since.When())
 		found.Remedy = f.index.reshards(whole[0].Stack)
 	}
 	f.add(found)

@@ -64,8 +64,8 @@ func TestWeightsThatStayGatheredAreSaid(t *testing.T) {
 		want string // of the finding, "" for none
 	}{
 		"one unit":                      {passOf(8, "gathers", true, false), "All of 8 weights are gathered at once: 2.0 KiB of the peak; fully_shard() of each layer, resharded after forward"},
-		"layers that keep theirs":       {passOf(8, "gathers", false, false), "All of 8 weights are gathered, 2.0 KiB of the peak: one layer after another, and each stays when its forward is over (events 8 to 41); fully_shard() without reshard_after_forward=False"},
-		"flat parameters that are kept": {passOf(8, "flats", false, false), "All of 8 weights are gathered, 2.0 KiB of the peak: one layer after another, and each stays when its forward is over (events 8 to 41). ShardingStrategy.FULL_SHARD"},
+		"layers that keep theirs":       {passOf(8, "gathers", false, false), "All of 8 weights are gathered, 2.0 KiB of the peak: one layer after another, and each stays after its forward (events 8 to 41); fully_shard() without reshard_after_forward=False"},
+		"flat parameters that are kept": {passOf(8, "flats", false, false), "All of 8 weights are gathered, 2.0 KiB of the peak: one layer after another, and each stays after its forward (events 8 to 41). ShardingStrategy.FULL_SHARD"},
 		"layers that free theirs":       {passOf(8, "gathers", false, true), ""},
 		"two layers":                    {passOf(2, "gathers", false, false), ""},
 	} {
