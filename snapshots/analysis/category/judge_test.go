@@ -124,7 +124,7 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"a collective's result that forward frees":               {"alloc 0x1000 512 stack=collected\nfree_completed 0x1000 512 stack=forward\nalloc 0x2000 512 stack=forward\n" + back, trace.Communication},
 		"a collective's result that a graph keeps":               {"alloc 0x1000 512 stack=collected\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
 		"a collective's result with which forward begins":        {"alloc 0x1000 512 stack=collected\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\nfree_completed 0x1000 512 stack=forward\n", trace.Activation},
-		"an operation on a collective's result":                  {"alloc 0x1000 512 stack=added\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
+		"an operation on a collective's result":                  {"alloc 0x1000 512 stack=added\nalloc 0x2000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\n", trace.Activation},
 		"what a gathered weight is copied to":                    {"alloc 0x1000 512 stack=unsharded\n" + back, trace.GatheredParameter},
 		"a gathering that the engine seems to be within":         {"alloc 0x1000 512 stack=inlined\nfree_completed 0x1000 512 stack=back\n" + back, trace.GatheredParameter},
 		"a bucket beside gradients":                              {"alloc 0x1000 512 stack=bucket\nalloc 0x5000 512 stack=moving\n" + call + "alloc 0x3000 512 stack=back\n" + back + step, trace.Communication},
