@@ -27,8 +27,7 @@ const (
 )
 
 // ranksLayer is the layer name of memory that belongs to the exchange between
-// processes and to no layer of the model. It uses the existing categories: a
-// bucket is gradients, and memory that is only sent is workspace.
+// processes and to no layer of the model. A bucket has the gradients themselves.
 const ranksLayer = "ranks"
 
 // bucketAlign is the number of elements to which gradients in a bucket are aligned.
@@ -169,7 +168,7 @@ func (p *parallel) where(t *tensor.Tensor) collective.Group {
 // lose starts the sum of the loss of a part of the batch. The result is read when
 // the step is done.
 func (p *parallel) lose(loss *tensor.Tensor) {
-	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Layer: ranksLayer, Role: "communication workspace"})
+	own := tensor.Clone(loss, tensor.Tag{Category: trace.Communication, Layer: ranksLayer, Role: "sum of losses"})
 	p.losses = append(p.losses, sum{own, p.where(own).AllReduce(own.Array())})
 }
 

@@ -19,15 +19,15 @@ const RehearsalVariable = "MEMTOP_REHEARSAL"
 
 // Told is what a rehearsed program is told, as JSON.
 type Told struct {
-	Folder string   `json:"folder"`      // in which its processes report
-	World  int      `json:"world"`       // ranks of the imitated job, one of which runs; 0 if all do
-	Steps  int      `json:"steps"`       // the step after which it ends, 0 for when its peak no longer grows, −1 for its own end
-	Survey bool     `json:"survey"`      // it reports what an edit may name
-	Edit   *Edit    `json:"edit"`        // nil for none
-	Views  bool     `json:"bucket_view"` // its DistributedDataParallel uses its buckets as gradients
-	Values string   `json:"values"`      // what it reads where nothing computes values: zeros, upper or ones
-	Set    []string `json:"set"`         // values that lines read: FILE:LINE=VALUE
-	Again  bool     `json:"again"`       // in runs after the first, which leave the program's own snapshots as they are
+	Folder string   `json:"folder"`    // in which its processes report
+	World  int      `json:"world"`     // ranks of the imitated job, one of which runs; 0 if all do
+	Steps  int      `json:"steps"`     // the step after which it ends, 0 for when its peak no longer grows, −1 for its own end
+	Survey bool     `json:"survey"`    // it reports what an edit may name
+	Edit   *Edit    `json:"edit"`      // nil for none
+	Calls  []string `json:"arguments"` // that calls of PyTorch's get, see memtop/rehearsal/call_arguments.py
+	Values string   `json:"values"`    // what it reads where nothing computes values: zeros, upper or ones
+	Set    []string `json:"set"`       // values that lines read: FILE:LINE=VALUE
+	Again  bool     `json:"again"`     // in runs after the first, which leave the program's own snapshots as they are
 }
 
 // Variable returns it for the environment.

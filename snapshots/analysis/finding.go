@@ -41,6 +41,7 @@ var (
 	GrowthFinding        = &FindingKind{Name: "growth"}
 	KeptFinding          = &FindingKind{Name: "kept"}
 	GatheredFinding      = &FindingKind{Name: "gathered"}
+	StaysGatheredFinding = &FindingKind{Name: "stays_gathered"}
 	PeakFinding          = &FindingKind{Name: "peak"}
 	ExpandableFinding    = &FindingKind{Name: "expandable_segments", Change: "expandable_segments:True"}
 	SplitLimitFinding    = &FindingKind{Name: "split_limit", Change: "no max_split_size_mb with expandable segments"}

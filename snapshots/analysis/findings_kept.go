@@ -52,27 +52,6 @@ func (f *finder) keepers() {
 	}
 }
 
-// gathered says that all weights are gathered at once.
-func (f *finder) gathered() {
-	var bytes int64
-	var whole, shards int
-	for _, a := range f.index.alive(f.summary.PeakEvent) {
-		switch c, _ := f.index.Category(a); c {
-		case trace.GatheredParameter:
-			whole, bytes = whole+1, bytes+a.Size
-		case trace.Parameter:
-			shards++
-		}
-	}
-	if whole >= 2*growthFew && whole*10 >= shards*9 && Percent(bytes, f.summary.PeakRequested) >= 10 {
-		f.add(Finding{
-			Kind: GatheredFinding, Severity: Warning, Bytes: bytes, Where: Where{Event: f.summary.PeakEvent},
-			Evidence: fmt.Sprintf("All of %d weights are gathered at once: %s of the peak", whole, quantity.Bytes(bytes)),
-			Remedy:   "fully_shard() of each layer, resharded after forward, gathers those of one or two layers at a time",
-		})
-	}
-}
-
 // ways are what may keep memory, by words of a keeper, and what frees it.
 var ways = []struct {
 	words, remedy string

@@ -57,7 +57,7 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	for name, keys := range map[string]string{
 		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
 			"categories categories_at_peak waterfall host_bytes layers tensors leaks gauges probe findings",
-		"categories": "parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter other",
+		"categories": "parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter communication other",
 		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
 			"forward_ns backward_ns recompute_ns checkpointed on_host",
 		"tensor": "name category shape dtype bytes age_steps layer site stack",

@@ -228,6 +228,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	d.failureLines(p, x, remedies)
 	d.categories(p, x)
 	d.labels(p)
+	d.gathered(p)
 	d.lineLines(p, x, "")
 	on.told(p, total)
 	on.trials(p)

@@ -53,6 +53,7 @@ type Device struct {
 	CategoriesAtPeak      Categories           `json:"categories_at_peak"`
 	RulesAtPeak           []analysis.RuleBytes `json:"category_rules_at_peak"`
 	LabelsAtPeak          []analysis.Label     `json:"labels_at_peak"` // of the program's own
+	GatheredAtPeak        []analysis.Gathered  `json:"gathered_at_peak"`
 	TopStacksAtPeak       []Stack              `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line               `json:"lines_at_peak"`
 	Steps                 *Steps               `json:"steps"`          // null where none are known
@@ -192,7 +193,7 @@ func newDevice(x *analysis.Index) Device {
 		Device: x.Device().ID, Summary: s,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rules, LabelsAtPeak: x.LabelsAt(s.PeakEvent), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.GuessedAt(s.PeakEvent)}, RulesAtPeak: rules, LabelsAtPeak: x.LabelsAt(s.PeakEvent), GatheredAtPeak: x.GatheredAt(s.PeakEvent), Steps: stepsOf(x), Host: newHost(x), Card: newCard(x),
 	}
 	ooms := x.OOMEvents()
 	for k := range ooms {

@@ -49,8 +49,8 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"oom pools id segments reserved_bytes active_bytes " +
 	"small segments reserved_bytes active_bytes requested_bytes inactive_split_bytes releasable_bytes " +
 	"large segments reserved_bytes active_bytes requested_bytes inactive_split_bytes releasable_bytes " +
-	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter other guessed " +
-	"category_rules_at_peak category rule evidence bytes count labels_at_peak top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps " +
+	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter communication other guessed " +
+	"category_rules_at_peak category rule evidence bytes count labels_at_peak gathered_at_peak top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps " +
 	"findings kind severity bytes saving_bytes confidence text evidence remedy event where " +
 	"kind severity bytes saving_bytes confidence text evidence remedy event where" // there are two
 

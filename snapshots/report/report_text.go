@@ -74,6 +74,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.Steps.text(p)
 	d.categories(p, x)
 	d.labels(p)
+	d.gathered(p)
 	d.lineLines(p, x, "; --by line shows all")
 	d.stackLines(p, x)
 }
@@ -166,6 +167,20 @@ func (d *Device) labels(p *page) {
 	if len(rows) > 0 {
 		p.line("")
 		p.line("  At the peak, by the program's labels (the %d largest of %d)", len(rows), len(d.LabelsAtPeak))
+		p.rows(rows, d.PeakRequested)
+	}
+}
+
+// gathered lists which weights are gathered at the peak, and when.
+func (d *Device) gathered(p *page) {
+	const shown = 8
+	var rows []lines.Row
+	for _, g := range d.GatheredAtPeak[:min(len(d.GatheredAtPeak), shown)] {
+		rows = append(rows, lines.Row{Name: g.Name + ", " + g.When(), Self: g.Bytes, SelfCount: g.Count})
+	}
+	if len(rows) > 0 {
+		p.line("")
+		p.line("  Gathered at the peak (the first %d of %d)", len(rows), len(d.GatheredAtPeak))
 		p.rows(rows, d.PeakRequested)
 	}
 }

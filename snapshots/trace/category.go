@@ -17,6 +17,7 @@ const (
 	Workspace                  // scratch of libraries, and results that nothing saved
 	Inference                  // results of forward without a graph
 	GatheredParameter          // whole parameters that ranks divide, while one rank has all parts
+	Communication              // what collectives send and receive: buckets, buffers of gathering and reducing
 	CategoryCount     = int(iota)
 )
 
@@ -39,13 +40,14 @@ var categories = [CategoryCount]struct {
 	Workspace:         {name: "workspace", purpose: "workspace"},
 	Inference:         {name: "inference", purpose: "inference", perSample: true},
 	GatheredParameter: {name: "gathered-parameter", purpose: "gathered parameters"},
+	Communication:     {name: "communication", purpose: "communication"},
 }
 
 // Categories are all categories, in the order in which charts stack them and
 // tables list them.
 var Categories = [CategoryCount]Category{
 	Parameter, Gradient, Optimizer, Activation, BackwardTemporary, Input, KVCache, Workspace, Inference,
-	GatheredParameter, OtherCategory,
+	GatheredParameter, Communication, OtherCategory,
 }
 
 // Place returns the category's place in Categories.

@@ -52,7 +52,7 @@ var (
 	usual = of(colours{}, map[Role]string{
 		Muted: "#8a8f98", Accent: "#5fafd7", Good: "#6fbf73", Warning: "#e0a030", Alarm: "#f0524f",
 		OnBand: "#16181c", Held: "#6b7280", Pending: "#d98e8b", Rest: "#9aa0a6", Selection: "#2f4a68",
-	}, "#5b8fd0", "#f2a14a", "#b583c9", "#63b8a5", "#f3a6b5", "#e7cf58", "#a98467", "#e2736f", "#8cc265", "#6fc7de", "#a9b0ba")
+	}, "#5b8fd0", "#f2a14a", "#b583c9", "#63b8a5", "#f3a6b5", "#e7cf58", "#a98467", "#e2736f", "#8cc265", "#6fc7de", "#f7f3a8", "#a9b0ba")
 	usualOnLight = of(colours{}, map[Role]string{
 		Muted: "#6b7078", Accent: "#1f6fa8", Good: "#2e7d32", Warning: "#a86400", Alarm: "#c62828", Selection: "#cfe3f7",
 	})
@@ -60,14 +60,14 @@ var (
 	strong = of(colours{}, map[Role]string{
 		Muted: "#c8c8c8", Accent: "#6cd0ff", Good: "#5df05d", Warning: "#ffd000", Alarm: "#ff8f8f",
 		OnBand: "#000000", Held: "#a8b0bc", Pending: "#ffb3b0", Rest: "#c4c9d0", Selection: "#003a80",
-	}, "#7fb2ff", "#ffb366", "#d9a3f0", "#5fe0c4", "#ffb8c8", "#ffec70", "#d9b48f", "#ff9a94", "#a8f070", "#8fe6ff", "#d0d6de")
+	}, "#7fb2ff", "#ffb366", "#d9a3f0", "#5fe0c4", "#ffb8c8", "#ffec70", "#d9b48f", "#ff9a94", "#a8f070", "#8fe6ff", "#fc6c0c", "#d0d6de")
 	strongOnLight = of(colours{}, map[Role]string{
 		Muted: "#404040", Accent: "#003c8f", Good: "#005a00", Warning: "#6b4000", Alarm: "#9b0000", Selection: "#ffe27a",
 	})
 
 	forAll = of(usual, map[Role]string{
 		Good: "#56b4e9", Warning: "#f0e442", Alarm: "#ff6a3d",
-	}, "#8b937b", "#f4deb3", "#c8972b", "#5ba0ff", "#d9bf00", "#1cffff", "#de34bc", "#b3fb3b", "#a77802", "#696fff", "#a9b0ba")
+	}, "#2cb0fd", "#eac41c", "#169356", "#f1f542", "#e7931b", "#9863ff", "#d1cdff", "#f9001d", "#1be88c", "#be6ab4", "#c7fef3", "#a9b0ba")
 	forAllOnLight = of(usualOnLight, map[Role]string{
 		Good: "#0057c2", Warning: "#8a6400", Alarm: "#5c0012",
 	})

@@ -10,7 +10,7 @@ import (
 // Role is the meaning of a colour. Pages name roles, never colours.
 type Role uint8
 
-// The roles. Band0 and the ten after it are the colours of chart bands;
+// The roles. Band0 and the eleven after it are the colours of chart bands;
 // categories use them in the order of trace.Categories.
 const (
 	Default   Role = iota
@@ -25,7 +25,7 @@ const (
 	Rest           // everything too small for its own band
 	Selection      // background of the row under the cursor
 	Band0
-	bandCount = 11
+	bandCount = 12
 	roleCount = Band0 + bandCount
 )
 

@@ -47,14 +47,14 @@ func TestChangesAreTriedTogetherIfNoneWillDoAlone(t *testing.T) {
 				on.OOM = new(report.Shortage)
 			}
 			changes := []change{
-				{text: "one", edit: &python.Edit{Line: 3, Text: "one()\n"}, views: true},
+				{text: "one", edit: &python.Edit{Line: 3, Text: "one()\n"}, calls: []string{"views"}},
 				{text: "other", edit: &python.Edit{Line: 3, Text: "other()\n"}, conf: expandable},
 			}
 			all, several := together(changes, on)
 			if several != test.want {
 				t.Fatalf("worth a run: %t", several)
 			}
-			if want := "one()\nother()\n"; several && (all.text != "one, other" || all.edit.Text != want || all.conf != expandable || !all.views) {
+			if want := "one()\nother()\n"; several && (all.text != "one, other" || all.edit.Text != want || all.conf != expandable || len(all.calls) != 1) {
 				t.Errorf("%+v", all)
 			}
 		})

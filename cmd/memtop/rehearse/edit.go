@@ -15,9 +15,9 @@ import (
 type change struct {
 	text    string
 	edit    *python.Edit
-	views   bool   // of DistributedDataParallel, see python.Told
-	conf    string // more settings of the allocator
-	refused string // why the program cannot have it, "" if it can
+	calls   []string // arguments of calls, see python.Told
+	conf    string   // more settings of the allocator
+	refused string   // why the program cannot have it, "" if it can
 }
 
 const expandable = "expandable_segments:True"
@@ -25,7 +25,7 @@ const expandable = "expandable_segments:True"
 // and returns two changes as one.
 func (c change) and(other change) change {
 	both := change{
-		text: joined(c.text, other.text, ", "), conf: joined(c.conf, other.conf, ","), views: c.views || other.views,
+		text: joined(c.text, other.text, ", "), conf: joined(c.conf, other.conf, ","), calls: slices.Concat(c.calls, other.calls),
 		edit: cmp.Or(c.edit, other.edit), refused: cmp.Or(c.refused, other.refused),
 	}
 	if c.edit != nil && other.edit != nil {
@@ -42,7 +42,7 @@ func joined(front, back, by string) string {
 }
 
 // takesEffect reports whether the program says when it has the change.
-func (c *change) takesEffect() bool { return c.edit != nil || c.views }
+func (c *change) takesEffect() bool { return c.edit != nil || c.calls != nil }
 
 // whyNot returns why a program cannot have the change, "" if it can, from what its rehearsal with it found.
 func (c *change) whyNot(its *report.Rehearsal, err error) string {
@@ -76,7 +76,10 @@ func arguments(m *python.Model, needs *report.RehearsedOn) (list []change) {
 		list = append(list, edit(m, fusedOptimizer, fmt.Sprintf(fusing, m.Fused), refused))
 	}
 	if needs.Finds("bucket_copies") {
-		list = append(list, change{text: "gradient_as_bucket_view=True of DistributedDataParallel", views: true})
+		list = append(list, change{text: "gradient_as_bucket_view=True of DistributedDataParallel", calls: []string{"gradient_as_bucket_view=True"}})
+	}
+	if needs.Finds("stays_gathered") {
+		list = append(list, change{text: "fully_shard without reshard_after_forward=False", calls: []string{"reshard_after_forward"}})
 	}
 	return list
 }

@@ -106,7 +106,7 @@ func (s *stage) told(t *trial, r *Rehearsal) *python.Told {
 		values = ones
 	}
 	return &python.Told{
-		Folder: s.folder, World: r.World, Steps: int(r.Steps), Survey: t.survey != nil, Edit: t.with.edit, Views: t.with.views,
+		Folder: s.folder, World: r.World, Steps: int(r.Steps), Survey: t.survey != nil, Edit: t.with.edit, Calls: append([]string{}, t.with.calls...),
 		Values: values, Set: r.Values.Set, Again: t.again,
 	}
 }

@@ -36,6 +36,15 @@ def test_a_note_is_of_what_lives_at_its_address_at_that_moment() -> None:
     assert [block.get("noted_category") for block in blocks] == ["input", None, "parameter"]
 
 
+def test_a_workspace_is_freed_before_the_next_request_or_stays() -> None:
+    at_once, tensor, other, held = (event("alloc", *at) for at in ((96, 1), (96, 4), (16, 5), (96, 8)))
+    trace = [at_once, event("free_completed", 96, 3), tensor, other, event("free_completed", 96, 7), held]
+    purposes = Purposes()
+    purposes._looks = [Look(9, {96: {"noted_category": "gradient"}})]
+    purposes.write({"segments": [], "device_traces": [trace]})
+    assert [e.get("noted_category") for e in (at_once, tensor, held)] == ["workspace", None, "gradient"]
+
+
 def test_what_keeps_memory_is_noted_beside_what_it_is() -> None:
     listed, carried, fresh, cycled = (
         event("alloc", 16, 1),

@@ -46,14 +46,15 @@ func (j *Judge) judgeHeld() {
 
 // byStack judges by where a block was made, which survives the end of a recording.
 func (j *Judge) byStack(h *trace.Held) Rule {
-	switch m := j.stacks[h.Stack].maker; m {
-	case noMaker:
+	s := &j.stacks[h.Stack]
+	switch m := s.maker; {
+	case m == noMaker:
 		return heldUnknown
-	case unknownMaker:
+	case m == unknownMaker:
 		return NoRule
-	case backwardMaker:
+	case m == backwardMaker, m != bucketMaker && s.backs:
 		return outlivesBackward
-	case forwardMaker, operationMaker:
+	case m == forwardMaker, m == operationMaker:
 		if j.trains() {
 			return heldResult
 		}

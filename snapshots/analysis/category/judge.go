@@ -38,6 +38,7 @@ type Judge struct {
 	native        bool          // some stack has a frame of C++
 	stacked       bool          // some allocation has a stack
 	moves         bool          // some module is moved to the device
+	views         bool          // gradients lie in the buckets of DistributedDataParallel
 	calls         []int32       // the first events of spans: of one call of the model each, or of a part of a step
 	// silentEngine says that a stack without a frame is that of the autograd engine's
 	// thread; echoed, that a free has the stack of the allocation that it ends.
@@ -152,6 +153,9 @@ func (j *Judge) walk() {
 func (j *Judge) first(id trace.StackID) Rule {
 	if j.stacks[id].maker == flatMaker {
 		return j.flat(id)
+	}
+	if j.views && j.stacks[id].maker == bucketMaker {
+		return bucketViewed
 	}
 	if j.movesGradients[j.stacks[id].frame] {
 		return gradientMoved

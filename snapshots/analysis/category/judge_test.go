@@ -73,6 +73,20 @@ stack compiledforward malloc compiled layer call main
 stack compiledbackward malloc compiled compiledback engine
 stack named malloc cachedmodel call main
 stack buckets malloc ddp main
+frame collectives "/env/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py" 350 "foreach_reduce"
+frame hook "/env/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py" 700 "post_backward"
+frame whole "/env/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param.py" 890 "init_all_gather_outputs"
+frame functional "/env/site-packages/torch/distributed/_functional_collectives.py" 180 "all_reduce"
+frame lazily "/env/site-packages/torch/distributed/_functional_collectives.py" 700 "__torch_dispatch__"
+frame inputs "/env/site-packages/torch/distributed/utils.py" 90 "_recursive_to"
+frame ready "/env/site-packages/torch/nn/parallel/distributed.py" 1600 "_pre_forward"
+stack reduced malloc collectives hook engine
+stack unsharded malloc whole collectives layer call main
+stack rebuilt malloc ready layer call main
+stack placed malloc inputs ready layer call main
+stack collected malloc functional layer call main
+stack added malloc lazily layer call main
+stack inlined malloc engine shard hook
 frame mul "??" 0 "at::_ops::mul_Tensor::call(at::Tensor const&)"
 stack arithmetic malloc mul main
 `
@@ -94,6 +108,7 @@ func judged(t *testing.T, names, text string) (*category.Judge, *trace.Lifetimes
 func TestCategoryOfTheFirstEvent(t *testing.T) {
 	const (
 		step = "alloc 0x9000 64 stack=sgdstep\nfree_completed 0x9000 64 stack=sgdstep\n"
+		call = "alloc 0x7000 64 stack=forward\n"
 		back = "alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n"
 	)
 	tests := map[string]struct {
@@ -104,7 +119,20 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"what outlives backward is a gradient":                   {"alloc 0x1000 512 stack=back\n" + back + step + "free_completed 0x1000 512 stack=loop\n", trace.Gradient},
 		"what zero_grad frees is a gradient":                     {"alloc 0x1000 512 stack=back\n" + back + "free_completed 0x1000 512 stack=zeroing\n", trace.Gradient},
 		"what is accumulated is a gradient":                      {"alloc 0x1000 512 stack=taken\n", trace.Gradient},
-		"a bucket of reduced gradients is one":                   {"alloc 0x1000 512 stack=bucket\n" + back, trace.Gradient},
+		"what ranks reduce and backward frees is communication":  {"alloc 0x1000 512 stack=reduced\nfree_completed 0x1000 512 stack=reduced\n" + back + step, trace.Communication},
+		"what ranks reduce and backward leaves is a gradient":    {"alloc 0x1000 512 stack=reduced\n" + back + step + "free_completed 0x1000 512 stack=loop\n", trace.Gradient},
+		"a collective's result that forward frees":               {"alloc 0x1000 512 stack=collected\nfree_completed 0x1000 512 stack=forward\nalloc 0x2000 512 stack=forward\n" + back, trace.Communication},
+		"a collective's result that a graph keeps":               {"alloc 0x1000 512 stack=collected\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
+		"a collective's result with which forward begins":        {"alloc 0x1000 512 stack=collected\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\nfree_completed 0x1000 512 stack=forward\n", trace.Activation},
+		"an operation on a collective's result":                  {"alloc 0x1000 512 stack=added\nalloc 0x2000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\n", trace.Activation},
+		"what a gathered weight is copied to":                    {"alloc 0x1000 512 stack=unsharded\n" + back, trace.GatheredParameter},
+		"a gathering that the engine seems to be within":         {"alloc 0x1000 512 stack=inlined\nfree_completed 0x1000 512 stack=back\n" + back, trace.GatheredParameter},
+		"a bucket beside gradients":                              {"alloc 0x1000 512 stack=bucket\nalloc 0x5000 512 stack=moving\n" + call + "alloc 0x3000 512 stack=back\n" + back + step, trace.Communication},
+		"a bucket that backward leaves no gradient beside":       {"alloc 0x1000 512 stack=bucket\nalloc 0x5000 512 stack=moving\n" + call + back + step, trace.Gradient},
+		"a bucket in a backward pass that does not end":          {"alloc 0x1000 512 stack=bucket\nalloc 0x5000 512 stack=moving\n" + call + back, trace.Communication},
+		"a bucket of a history that begins late":                 {"alloc 0x1000 512 stack=bucket\n" + call + back + step, trace.Communication},
+		"buckets made anew before a forward pass":                {"alloc 0x1000 512 stack=rebuilt\n", trace.Communication},
+		"a batch that DistributedDataParallel moves":             {"alloc 0x1000 512 stack=placed\n", trace.Input},
 		"what forward makes and backward frees is an activation": {"alloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
 		"what forward frees is an activation beside one that backward frees": {
 			"alloc 0x1000 512 stack=forward\nalloc 0x2000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" +
@@ -137,7 +165,7 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"forward in a file named after a cache": {
 			"alloc 0x1000 512 stack=named\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation,
 		},
-		"buckets of gradients": {"alloc 0x1000 512 stack=buckets\n", trace.Gradient},
+		"buckets of gradients": {"alloc 0x1000 512 stack=buckets\n", trace.Communication},
 		"a module moved":       {"alloc 0x1000 512 stack=moving\n", trace.Parameter},
 		"a workspace by its size": {
 			"alloc 0x100000 8519680 stack=forward\nalloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n" + step, trace.Workspace,

@@ -83,7 +83,7 @@ func (p *panel) findGradients() {
 	for k := range p.spans {
 		if s := &p.spans[k]; s.phase == backward {
 			p.eachIn(int(s.first), int(s.last)+1, func(i int, e *trace.Event, at int) {
-				if m := p.makerOf(e.Stack); m == gradientMaker || m == backwardMaker && p.leaves(i, at) {
+				if m := p.makerOf(e.Stack); m == gradientMaker || (m == backwardMaker || m != bucketMaker && p.stacks[e.Stack].backs) && p.leaves(i, at) {
 					made[e.Size] = append(made[e.Size], i)
 				}
 			})

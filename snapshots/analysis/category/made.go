@@ -10,7 +10,7 @@ import (
 // known.
 var byMaker = [...]Rule{
 	noMaker: noStack, workspaceMaker: libraryWorkspace, gradientMaker: accumulated, bufferMaker: gradientBuffer,
-	gatherMaker: weightsGathered, cacheMaker: cacheMade, stateMaker: optimizerState, stepMaker: outlivesStep,
+	bucketMaker: bucketMade, exchangeMaker: exchanged, collectMaker: collected, gatherMaker: weightsGathered, cacheMaker: cacheMade, stateMaker: optimizerState, stepMaker: outlivesStep,
 	backwardMaker: backwardScratch, recomputeMaker: recomputed, inputMaker: dataLoaded,
 	moveMaker: moduleMoved, buildMaker: moduleBuilt, constructorMaker: constructorMade,
 	forwardMaker: graphKept, operationMaker: graphKept,
@@ -22,7 +22,7 @@ func (j *Judge) judgeAll(c *cut) {
 	j.findMoved(j.ended)
 	j.echoed = j.echoes()
 	c.findGraphs()
-	p := panel{cut: c, copied: make(map[trace.StackID]bool)}
+	p := panel{cut: c, copied: make(map[trace.StackID]bool), next: c.nextBackward()}
 	j.calls = j.calls[:0]
 	for k := range p.spans {
 		j.calls = append(j.calls, p.spans[k].first)
@@ -35,6 +35,7 @@ func (j *Judge) judgeAll(c *cut) {
 	}
 	p.findReplacements()
 	p.findGradients()
+	j.views = p.viewed()
 	p.findOwn()
 	if !j.steps { // else the state is noted
 		p.findCopies()
@@ -68,6 +69,7 @@ type panel struct {
 	own      map[int]bool           // by event: it makes a weight that is of no module
 	copied   map[trace.StackID]bool // stacks that make what has the sizes of the weights
 	replaces []bool                 // by stack: what outlives the place makes parameters
+	next     []int                  // by span, the first event of the backward pass after it
 	left     map[int64]int          // by size, what a backward pass that is the last span made and has not freed so far
 }
 
@@ -93,6 +95,8 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 			return scriptMade
 		}
 		return p.unknown(i, e, at)
+	case exchangeMaker, collectMaker:
+		return p.communicated(i, e, at)
 	case inputMaker:
 		return dataLoaded
 	case constructorMaker:

@@ -51,7 +51,9 @@ type cut struct {
 	broken bool                   // something outside of the model was made since
 	built  bool                   // something in the trace makes parameters
 	apart  []int32                // allocations of builders, of scripts and of what no frame explains
-	ooms   []int                  // the events at which memory ran out
+	// buckets are allocations of DistributedDataParallel's.
+	buckets []int32
+	ooms    []int // the events at which memory ran out
 }
 
 // newCut walks over the allocations once and cuts them into spans. It needs no lifetimes.
@@ -73,6 +75,14 @@ func (c *cut) add(i int, e *trace.Event) {
 	s := &c.stacks[e.Stack]
 	m := c.makerOf(e.Stack)
 	now := &c.spans[len(c.spans)-1]
+	switch {
+	case m == bucketMaker:
+		c.buckets = append(c.buckets, int32(i))
+	case s.backs:
+		m = backwardMaker
+	case m == collectMaker && s.root != 0:
+		m = forwardMaker // a module gathers its input
+	}
 	switch updates := s.noGrad && (m == operationMaker || m == unknownMaker || m == scriptMaker); {
 	case updates && (now.phase == stepping || now.phase == backward):
 		m = stepMaker // by hand, right after backward

@@ -37,6 +37,10 @@ const (
 	moduleMoved
 	moduleBuilt
 	weightsGathered
+	bucketMade
+	exchanged
+	collected
+	bucketViewed
 	constructorMade
 	replacedInStep
 	heldWeight
@@ -91,6 +95,10 @@ var table = [ruleCount]rule{
 	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
 	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
 	weightsGathered:  {trace.GatheredParameter, Stacked, "sharded weights gathered"},
+	bucketMade:       {trace.Communication, Stacked, "bucket of DistributedDataParallel"},
+	exchanged:        {trace.Communication, Stacked, "buffer of a collective"},
+	collected:        {trace.Communication, Lived, "result of a collective, gone before backward"},
+	bucketViewed:     {trace.Gradient, Lived, "bucket that gradients are views of"},
 	constructorMade:  {trace.Parameter, Placed, "made by a constructor"},
 	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter"},
 	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},

@@ -17,7 +17,10 @@ const (
 	workspaceMaker
 	gradientMaker // where a gradient is accumulated, or a flat buffer of them
 	bufferMaker
-	flatMaker // a flat buffer, of parameters or of gradients
+	flatMaker     // a flat buffer, of parameters or of gradients
+	bucketMaker   // DistributedDataParallel
+	exchangeMaker // what collectives send and receive
+	collectMaker  // the same, by a collective that returns a result
 	gatherMaker
 	cacheMaker
 	stateMaker
@@ -35,6 +38,11 @@ const (
 
 // builds reports whether it makes parameters.
 func (m maker) builds() bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
+
+// communicates reports whether it makes what ranks exchange.
+func (m maker) communicates() bool {
+	return m == bucketMaker || m == exchangeMaker || m == collectMaker
+}
 
 // strong reports whether a library's frame names it, so that nothing else decides.
 func (m maker) strong() bool {
@@ -73,6 +81,8 @@ type stack struct {
 	noGrad, native bool
 	// cast says that autocast keeps it longer than the layer that asked.
 	cast bool
+	// backs says that it communicates for a backward pass: what it leaves are gradients.
+	backs bool
 }
 
 // decides lists the strong traits in the order of their strength on one frame.
@@ -86,6 +96,9 @@ var decides = [...]struct {
 	{traits.Accumulates, gradientMaker, engineFreer},
 	{traits.GradientBuffers, bufferMaker, otherFreer},
 	{traits.Flats, flatMaker, otherFreer},
+	{traits.Buckets, bucketMaker, otherFreer},
+	{traits.Communicates, exchangeMaker, forwardFreer},
+	{traits.Collects, collectMaker, forwardFreer},
 	{traits.Gathers, gatherMaker, forwardFreer},
 	{traits.Caches, cacheMaker, forwardFreer},
 	{traits.BeginsState, stateMaker, stepFreer},
@@ -150,7 +163,8 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		if t&traits.Applies != 0 && s.maker == moveMaker && j.traits[s.frame]&traits.Applies == 0 {
 			s.frame = frame
 		}
-		if t&traits.Strong != 0 && !decided {
+		// PyTorch puts the engine within functions of Python that it has called, where Python inlines calls.
+		if t&traits.Strong != 0 && !decided || t&(traits.Gathers|traits.Communicates|traits.Collects) != 0 && s.maker == backwardMaker {
 			decided = true
 			s.decide(t, frame)
 		}
@@ -161,6 +175,9 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 	s.native = all&traits.Native != 0
 	if all&traits.Checkpoints != 0 {
 		s.part = 0 // backward runs it again, and frees what it needs
+	}
+	if s.maker.communicates() && all&traits.Backward != 0 {
+		s.freer, s.backs = engineFreer, true
 	}
 	switch {
 	case !decided && every&traits.PyTorch != 0 && all&traits.Native == 0:

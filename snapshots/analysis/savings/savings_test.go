@@ -196,7 +196,7 @@ func TestASavingIsWhatWouldNotBeThere(t *testing.T) {
 			[]part{weights, {trace.Optimizer, 4, 25, "temporary", 0}}, map[string][2]int64{"foreach_temporaries": {100, 100}},
 		},
 		"gradients beside the buckets": {
-			[]part{weights, {trace.Gradient, 1, 100, "buckets", 0}, {trace.Gradient, 4, 25, "backward", 0}}, map[string][2]int64{"bucket_copies": {100, 75}},
+			[]part{weights, {trace.Communication, 1, 100, "buckets", 0}, {trace.Gradient, 4, 25, "backward", 0}}, map[string][2]int64{"bucket_copies": {100, 75}},
 		},
 		"gradients in the buckets": {[]part{weights, {trace.Gradient, 1, 100, "buckets", 0}}, map[string][2]int64{}},
 		"attention by hand, without that word": {

@@ -126,7 +126,7 @@ func findStale(s *Scene) Saving {
 }
 
 func findStaleGradients(s *Scene) Saving {
-	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer == 0 }
+	gradients := func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Buckets == 0 }
 	t, bytes := s.old(gradients)
 	reduction := all(gradients)
 	reduction.Extent = UntilBackward
@@ -140,9 +140,9 @@ func findStaleGradients(s *Scene) Saving {
 // findBuckets looks for the buckets in which DistributedDataParallel sums gradients, where they
 // stand beside the gradients themselves.
 func findBuckets(s *Scene) Saving {
-	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&traits.Reducer != 0 })
+	buckets := s.sum(func(p *Part) bool { return p.Category == trace.Communication && s.of(p)&traits.Buckets != 0 })
 	copied := func(p *Part) bool {
-		return p.Category == trace.Gradient && s.of(p)&(traits.Reducer|traits.GradientBuffers|traits.Flats) == 0
+		return p.Category == trace.Gradient && s.of(p)&(traits.Buckets|traits.GradientBuffers|traits.Flats) == 0
 	}
 	t := s.sum(copied)
 	t.bytes = min(t.bytes, buckets.bytes)

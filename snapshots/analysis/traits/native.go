@@ -13,7 +13,9 @@ func ofNative(name string) Set {
 	t.add(lines.ContainsAny(name, "::zero_grad"), Zeroes)
 	t.add(strings.Contains(name, "AccumulateGrad"), Accumulates)
 	t.add(strings.Contains(name, "autocast::cached_cast"), Casts)
-	t.add(strings.Contains(name, "c10d::Reducer"), GradientBuffers|Reducer)
+	t.add(strings.Contains(name, "c10d::Reducer"), Buckets)
+	t.add(lines.ContainsAny(name, "c10d::ProcessGroup", "c10d::broadcast_coalesced"), Communicates)
+	t.add(strings.HasPrefix(name, "c10d::all_") || strings.HasPrefix(name, "c10d::reduce_scatter_tensor"), Collects)
 	t.add(lines.ContainsAny(name, "autograd::Engine", "CompiledFunctionBackward") || isNode(name), Backward)
 	t.add(strings.Contains(name, "autograd.(*checkpoint)."), Checkpoints) // our own engine's
 	t.add(strings.Contains(name, "torch::optim::"), Updates)

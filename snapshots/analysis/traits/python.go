@@ -12,8 +12,11 @@ func ofPython(file, base, name string) Set {
 	var t Set
 	t.add(lines.ContainsAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), Workspace)
 	t.add(lines.ContainsAny(name, "zero_grad"), Zeroes)
-	t.add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), GradientBuffers)
+	t.add(lines.ContainsAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad"), GradientBuffers)
 	t.add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), Flats)
+	t.add(isBucket(file, name), Buckets)
+	t.add(isCommunication(file, base, name), Communicates)
+	t.add(strings.HasSuffix(file, "/torch/distributed/_functional_collectives.py") && !strings.HasPrefix(name, "__"), Collects)
 	t.add(isGather(file, name), Gathers)
 	t.add(isCache(base, name), Caches)
 	beginning := name == "__init__" || name == "init_group" || strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
@@ -40,7 +43,6 @@ func ofPython(file, base, name string) Set {
 	t.add(strings.Contains(file, "/torch/"), PyTorch)
 	t.add(strings.Contains(file, "/torch/optim/") && strings.HasPrefix(name, "_multi_tensor_"), MultiTensor)
 	t.add(t&MultiTensor != 0 && slices.Contains(fused, name), Fusible)
-	t.add(name == "_ddp_init_helper" || name == "_pre_forward" && strings.HasSuffix(file, "torch/nn/parallel/distributed.py"), Reducer)
 	return t
 }
 
@@ -80,7 +82,7 @@ func isBackward(file, name string) bool {
 
 // isLoading recognises libraries that load data or move it to the device.
 func isLoading(file, name string) bool {
-	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || lines.ContainsAny(file, "/torch/utils/data/", "/site-packages/datasets/") ||
+	return name == "scatter" && strings.Contains(file, "/nn/parallel/") || name == "_recursive_to" && strings.HasSuffix(file, "/torch/distributed/utils.py") || lines.ContainsAny(file, "/torch/utils/data/", "/site-packages/datasets/") ||
 		lines.ContainsAny(file, "/accelerate/", "/transformers/", "/lightning/", "/torch/") &&
 			lines.ContainsAny(name, "send_to_device", "prepare_input", "batch_to_device", "move_data_to_device")
 }
@@ -97,6 +99,28 @@ func isBuilding(file, base, name string) bool {
 	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
 		strings.Contains(file, "/safetensors/") || base == "swa_utils.py" ||
 		lines.ContainsAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
+}
+
+// isBucket recognises the functions of DistributedDataParallel whose C++ makes its buckets.
+func isBucket(file, name string) bool {
+	return strings.HasSuffix(file, "/torch/nn/parallel/distributed.py") && (name == "_ddp_init_helper" || name == "_pre_forward")
+}
+
+// isCommunication recognises functions that make what collectives send and receive.
+func isCommunication(file, base, name string) bool {
+	switch base {
+	case "_fsdp_collectives.py": // FSDP2; the whole weights themselves are made in _fsdp_param.py
+		return strings.Contains(file, "/torch/")
+	case "_fsdp_param.py":
+		return name == "all_gather_inputs"
+	case "_flat_param.py", "_runtime_utils.py": // FSDP1
+		return strings.Contains(file, "/fsdp/") && (name == "_use_low_precision_shard" || name == "_get_reduce_scatter_tensors" || name == "_reduce_grad")
+	case "distributed_c10d.py":
+		return strings.HasSuffix(file, "/torch/distributed/distributed_c10d.py") && name != "_tensor_to_object" // which may unpickle anything
+	case "utils.py":
+		return name == "_sync_params_and_buffers" && strings.HasSuffix(file, "/torch/distributed/utils.py")
+	}
+	return false
 }
 
 // isGather recognises functions that gather the sharded weights of a layer.

@@ -18,6 +18,9 @@ const (
 	Accumulates                     // a gradient is taken up
 	GradientBuffers                 // flat gradients are made
 	Flats                           // flat buffers of parameters and of gradients
+	Buckets                         // of DistributedDataParallel
+	Communicates                    // what collectives send and receive is made
+	Collects                        // the same by a collective that returns a result, which a graph may keep
 	Gathers                         // shards are put together
 	Caches                          // keys and values are kept
 	BeginsState                     // an optimizer's state is made
@@ -52,7 +55,6 @@ const (
 	EightBit    // optimizer state that is small already
 	MultiTensor // a step of PyTorch's for all weights at once
 	Fusible     // of an optimizer that can do it in one kernel
-	Reducer     // DistributedDataParallel's buckets
 	Server      // a server that reserves memory for its cache
 
 	Strong = Copies - 1 // all that decide

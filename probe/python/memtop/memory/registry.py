@@ -23,10 +23,12 @@ from .stacks import Stacks
 
 OTHER = "other"
 GATHERED = "gathered-parameter"  # parameters that are divided over ranks, while all parts of them are here
+COMMUNICATION = "communication"  # what ranks send each other and receive
 
 # A storage keeps its strongest category: one further left replaces one further right.
 STRONGEST_FIRST = (
-    "gathered-parameter", "parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER,
+    "gathered-parameter", "parameter", "gradient", "optimizer", "kv-cache", "communication", "input", "activation",
+    "inference", OTHER,
 )  # fmt: skip
 KEEPABLE = frozenset(("input", "activation", "inference", OTHER))  # what is not meant to stay
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}

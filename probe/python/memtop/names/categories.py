@@ -14,14 +14,14 @@ import torch
 from ..hooks.graphs import is_leaf
 from ..hooks.models import Models, parts_of, trained_by
 from ..hooks.optimizer_threads import OptimizerThreads
-from ..memory.registry import GATHERED, OTHER, Registry, own_part, storage_of, tensors_in
+from ..memory.registry import OTHER, Registry, own_part, storage_of, tensors_in
 from ..safety.inspection import fields_of, is_a
 from ..safety.interrupts import ignored
 from ..safety.threads import touches
 from ..safety.tracked_objects import instances, is_alone, types
 from .caches import cached, cached_by, is_cache
 from .paths import setting_lines
-from .sharded import gathered_in
+from .sharded import exchanged_by, gathered_in
 
 # What a module or an optimizer raises while another thread is still building it. The next scan finds it complete.
 UNFINISHED = (AttributeError, KeyError, RuntimeError)
@@ -49,8 +49,8 @@ class Gathering:
     def _show(self, model: Any) -> None:
         for _, module in parts_of(model):
             name = self._models.name(module)
-            for role, parameter in gathered_in(module):
-                self._registry.see(parameter, GATHERED, name, role, 0)
+            for category, role, tensor in (*gathered_in(module), *exchanged_by(module)):
+                self._registry.see(tensor, category, name or type(module).__name__, role, 0)
             for role, parameter in [*fields_of(module)["_parameters"].items(), *fields_of(module)["_buffers"].items()]:
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)

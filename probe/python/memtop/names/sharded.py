@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..memory.registry import GATHERED, Registry, storage_of
+from ..memory.registry import COMMUNICATION, GATHERED, Registry, storage_of
 from ..safety.guard import Guard
+from ..safety.inspection import fields_of
 from ..safety.threads import touches
 
 MODULES = ("torch.distributed.fsdp._fully_shard._fsdp_param", "torch.distributed._composable.fsdp._fsdp_param")
@@ -58,13 +59,36 @@ class Sharded:
 
 
 @touches
-def gathered_in(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters of a module that are gathered now, with their names."""
-    state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
-    groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]  # a single one
-    for group in groups:
+def gathered_in(module: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the parameters of a module that are gathered now, with category and name: those of FSDP2, and the flat
+    one of FSDP1."""
+    for group in _groups_of(module):
         for parameter in getattr(group, "fsdp_params", ()):
-            yield from _parts_of(parameter)
+            yield from ((GATHERED, name, tensor) for name, tensor in _parts_of(parameter))
+    flat = getattr(fields_of(module).get("_handle"), "flat_param", None)
+    for name in ("_full_param_padded", "_full_prec_full_param_padded"):
+        if (tensor := getattr(flat, name, None)) is not None and storage_of(tensor)[1]:
+            yield GATHERED, "flat parameter", tensor
+
+
+@touches
+def exchanged_by(module: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield what FSDP2 has sent or received for a module and still holds."""
+    for group in _groups_of(module):
+        context = getattr(group, "comm_ctx", None)
+        state = getattr(context, "all_gather_state", None)
+        states = getattr(context, "reduce_scatter_states", None) or [getattr(context, "reduce_scatter_state", None)]
+        results = (getattr(group, "_all_gather_result", None), getattr(state, "all_gather_result", None))
+        for name, holders in (("all_gather_output", results), ("reduce_scatter_input", states)):
+            for tensor in (getattr(holder, name, None) for holder in holders):
+                if tensor is not None:
+                    yield COMMUNICATION, name, tensor
+
+
+@touches
+def _groups_of(module: Any) -> list[Any]:
+    state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
+    return getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]  # a single one
 
 
 @touches

@@ -145,23 +145,29 @@ class Purposes:
         alive: dict[int, dict[str, Any]] = {}
         left = list(reversed(self._looks))
         before = 0  # the time of the look before
+        # Tensors may lie there too, which are not freed at once or which a look finds.
         workspaces = _workspaces()
+        newest: dict[str, Any] = {}
         for event in trace:
             while left and left[-1].time < event.get("time_us", 0):
                 before = _note(alive, left.pop(), before)
             if event["action"] == "alloc":
-                alive[event["addr"]] = event
-                if (event["addr"], event["size"]) in workspaces:
-                    event.update(noted_category="workspace", role="cuBLAS")
+                alive[event["addr"]] = newest = event
             elif event["action"] == "free_completed":
                 made = alive.pop(event["addr"], None)
+                if made is newest and (newest["addr"], newest["size"]) in workspaces:
+                    newest.update(WORKSPACE)
                 if made and KEPT_BY not in made.get("role", "") and _within(event.get("time_us", 0), collected):
                     _keep(made, CYCLE)
         while left:
             before = _note(alive, left.pop(), before)
+        for event in alive.values():
+            if "noted_category" not in event and (event["addr"], event["size"]) in workspaces:
+                event.update(WORKSPACE)
         return alive
 
 
+WORKSPACE = {"noted_category": "workspace", "role": "cuBLAS"}
 KEYS = ("noted_category", "layer", "role", "shape", "dtype")
 
 

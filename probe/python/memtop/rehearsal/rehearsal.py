@@ -29,7 +29,7 @@ from ..memory import cuda
 from ..memory.history import History
 from ..memory.shortening import PROTOCOL
 from ..safety.threads import called_by_pytorch
-from . import bucket_views, deepspeed_zero, given_values, ranks, sent_objects, single_rank
+from . import call_arguments, deepspeed_zero, given_values, ranks, sent_objects, single_rank
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .device_reads import Reads
@@ -81,7 +81,7 @@ class Rehearsal:
             torch.cuda.memory._dump_snapshot = lambda *_, **__: None
         sent_objects.begin(self._reads)
         deepspeed_zero.begin()
-        bucket_views.begin()
+        call_arguments.begin()
         ranks.begin(self.leave)
 
     def _initialised(self) -> None:

@@ -40,7 +40,7 @@ def histories(folder: Path, requests: int) -> list[list[dict[str, int | str]]]:
     """Return the history of each snapshot of a rehearsal, by the names of their files."""
     folder.mkdir()
     told = {"folder": str(folder), "steps": -1, "world": 0, "values": "zeros", "set": None, "again": False}
-    told.update(survey=False, edit=None, bucket_view=False)
+    told.update(survey=False, edit=None, arguments=[])
     environment = {**os.environ, "MEMTOP_REHEARSAL": json.dumps(told)}
     command = [sys.executable, "-c", REHEARSED, str(Path(__file__).parents[2]), str(STEPS), str(requests)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
