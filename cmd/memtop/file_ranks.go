@@ -9,9 +9,9 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -65,7 +65,7 @@ func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 		return problemOf(f, err)
 	}
 	if x := ranks.Fullest(analysis.Indexes(t)); x != nil {
-		return f.Row(x)
+		return report.RankRow(f, x)
 	}
 	return problemOf(f, errNoDevice)
 }
@@ -74,7 +74,7 @@ func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 // allRanks the processes of a job. It returns nil for any other target.
 func (l *loader) rankSources(ctx context.Context, targets []string, allRanks bool) ([]ranks.File, error) {
 	if !allRanks {
-		return ranks.Files(targets, snapshots.RankOf), nil
+		return l.ranksOf(targets), nil
 	}
 	if len(targets) != 1 || !isLive(targets[0]) {
 		return nil, command.Usage("--all-ranks goes with one process", "memtop attach PID --all-ranks --once")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -48,11 +49,16 @@ the package that a file belongs to. --libraries counts memory for the innermost 
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
 			}
+			if len(paths) == 1 && !allRanks {
+				if folders, _ := snapshots.Folders(paths[0]); len(folders) > 1 {
+					return a.files.reportIterations(cmd.Context(), folders)
+				}
+			}
 			paths, err := a.ofFolders(paths)
 			if err != nil {
 				return err
 			}
-			return a.files.reports(cmd.Context(), paths, allRanks)
+			return a.files.reports(cmd.Context(), a.files.withAnswers(paths), allRanks)
 		},
 	}
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "report on all ranks of a process's job")
@@ -75,6 +81,8 @@ func (l *loader) reports(ctx context.Context, paths []string, allRanks bool) err
 		return err
 	case sources != nil:
 		return l.reportRanks(ctx, sources)
+	case len(l.answers) > 0:
+		return l.unranked(paths)
 	}
 	for i, path := range paths {
 		r, err := l.report(ctx, path)

@@ -20,12 +20,27 @@ type File struct {
 // give it. Files returns nil if the files are not the ranks of one job.
 func Files(paths []string, recorded func(path string) *trace.Rank) []File {
 	files := recordedFiles(paths, recorded)
-	if numbers, ok := byName(paths); ok && files == nil {
+	if numbers, ok := byName(paths); ok && len(paths) > 1 && files == nil {
 		for i, path := range paths {
 			files = append(files, File{Path: path, Place: trace.Rank{Rank: numbers[i]}})
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return a.Place.Rank - b.Place.Rank })
+	return files
+}
+
+// Alone returns files that are not known to be the ranks of one job. Of a file alone, the
+// name may say the rank.
+func Alone(paths []string) []File {
+	numbers, ok := byName(paths)
+	var files []File
+	for i, path := range paths {
+		f := File{Path: path, Place: trace.Rank{Rank: Unranked}}
+		if ok {
+			f.Place.Rank = numbers[i]
+		}
+		files = append(files, f)
+	}
 	return files
 }
 
