@@ -3,7 +3,6 @@ package snapshots
 import (
 	"bytes"
 	"io"
-	"os"
 	"regexp"
 
 	"github.com/memtop/memtop/snapshots/blackbox"
@@ -69,18 +68,14 @@ var refusedAnswer = refusal{
 
 // IsAnswer reports whether a file begins as what memtop report --json prints. A file that cannot be read does not.
 func IsAnswer(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false // a pipe can be read once only
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	f, size := openRegular(path)
+	if f == nil {
 		return false
 	}
 	defer func() { _ = f.Close() }() // it was only read from
-	head := make([]byte, 128)
-	n, _ := io.ReadFull(f, head)
-	return answer.Match(head[:n])
+	head := make([]byte, min(size, 128))
+	_, err := io.ReadFull(f, head)
+	return err == nil && answer.Match(head)
 }
 
 // recognise tells the kind of a stream by its first bytes.

@@ -11,6 +11,7 @@ import (
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -46,7 +47,8 @@ Several files are checked one by one; files of one job are named by rank.
 			if err != nil {
 				return err
 			}
-			return a.files.checkAll(cmd.Context(), a.files.withAnswers(paths), allRanks, limits)
+			a.files.readAnswers(paths)
+			return a.files.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
 	}
 	a.settings.readFlags(cmd.Flags())
@@ -73,7 +75,9 @@ func (l *loader) checkAll(ctx context.Context, paths []string, allRanks bool, li
 	case sources == nil && len(paths) == 1 && len(l.answers) == 0:
 		return l.check(ctx, paths[0], limits)
 	case sources == nil:
-		sources = ranks.Alone(paths)
+		for _, path := range paths {
+			sources = append(sources, ranks.File{Path: path, Place: trace.Rank{Rank: ranks.Unranked}})
+		}
 	}
 	return l.checkRanks(ctx, sources, limits)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
@@ -16,10 +15,9 @@ import (
 // loader reads files, and the snapshots of processes.
 type loader struct {
 	*dialer
-	limits   limits
-	answers  map[string]answer // of memtop report, by path: they are printed from instead of snapshots
-	answered atomic.Int64      // the bytes of them all
-	cut      error             // about a file that ended early, of those printed from
+	limits  limits
+	answers map[string]answer // of memtop report, by path: they are printed from instead of snapshots
+	cut     error             // about a file that ended early, of those printed from
 }
 
 // load opens a file with the current settings.

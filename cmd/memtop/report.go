@@ -9,7 +9,6 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/replay"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -49,16 +48,15 @@ the package that a file belongs to. --libraries counts memory for the innermost 
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
 			}
-			if len(paths) == 1 && !allRanks {
-				if folders, _ := snapshots.Folders(paths[0]); len(folders) > 1 {
-					return a.files.reportIterations(cmd.Context(), folders)
-				}
+			if all := a.files.iterations(paths); all != nil {
+				return a.files.reportRanks(cmd.Context(), all...)
 			}
 			paths, err := a.ofFolders(paths)
 			if err != nil {
 				return err
 			}
-			return a.files.reports(cmd.Context(), a.files.withAnswers(paths), allRanks)
+			a.files.readAnswers(paths)
+			return a.files.reports(cmd.Context(), paths, allRanks)
 		},
 	}
 	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "report on all ranks of a process's job")

@@ -12,30 +12,32 @@ type Compared struct {
 	AtPeak Categories `json:"categories_at_peak"`
 }
 
-// compared returns nil if there is no device.
-func compared(indexes []*analysis.Index) *Compared {
+// compare adds the numbers by which ranks are compared, and the rank if the file or its
+// name says one.
+func (r *Report) compare(indexes []*analysis.Index) {
 	x := ranks.Fullest(indexes)
 	if x == nil {
-		return nil
+		return
 	}
-	row := ranks.Of(x)
-	return &Compared{row, Categories{Bytes: row.AtPeak}}
+	f := ranks.Alone(r.Source.Path)
+	row := f.Row(x)
+	r.Compared = &Compared{row, Categories{Bytes: row.AtPeak}}
+	if row.Rank.Rank != ranks.Unranked {
+		r.Place = placeOf(&row)
+	}
 }
 
 // RankRow returns the row of a rank whose file was read.
 func RankRow(f *ranks.File, x *analysis.Index) ranks.Row {
 	row := f.Row(x)
-	holders, _ := x.AtPeak()
-	addLines(&row, x.Summary().PeakRequested, linesOf(x, holders))
+	if holders, _ := x.AtPeak(); !row.Measured {
+		addLines(&row, x.Summary().PeakRequested, linesOf(x, holders))
+	}
 	return row
 }
 
-// addLines adds what the lines of a trace hold at its peak. If the row is about the peak
-// of a step, they are not known.
+// addLines adds what the lines of a trace hold at its peak.
 func addLines(r *ranks.Row, peak int64, all []Line) {
-	if r.Measured {
-		return
-	}
 	r.Lines, r.Unlined = make(map[string]int64, len(all)), peak
 	for i := range all {
 		r.Lines[all[i].label()] += all[i].Bytes

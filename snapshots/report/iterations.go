@@ -1,81 +1,71 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
-	"github.com/memtop/memtop/snapshots/quantity"
 )
 
-// Iteration is what the ranks of a job held at one moment of it.
+// Iteration is a folder with the snapshots of a job's ranks at one moment.
 type Iteration struct {
-	Path  string           `json:"path"`
-	Ranks []IterationRank  `json:"ranks"`
-	Grown *IterationGrowth `json:"grown"` // since the iteration before, null if not known
-	of    *ranks.Iteration
-}
-
-// IterationRank is a rank in an iteration.
-type IterationRank struct {
-	Rank          int    `json:"rank"` // -1 if not known
 	Path          string `json:"path"`
-	PeakAllocated int64  `json:"peak_allocated_bytes"` // 0 if not known
-	Allocated     int64  `json:"allocated_bytes"`
-	Problem       string `json:"problem,omitempty"`
+	Rank          int    `json:"rank"`                 // with the highest peak
+	PeakAllocated int64  `json:"peak_allocated_bytes"` // of that rank, 0 if not known
+	Growth        *int64 `json:"growth_bytes"`         // of its peak since the iteration before, null if not known
+	first, now    *ranks.Row
 }
 
-// IterationGrowth is the rank whose peak rose most.
-type IterationGrowth struct {
-	Rank  int   `json:"rank"`
-	Bytes int64 `json:"bytes"`
-}
-
-// SetIterations adds the iterations of a job. The ranks are as in the last of them.
-func (r *Ranks) SetIterations(all []ranks.Iteration) {
-	for i := range all {
-		it := Iteration{Path: all[i].Path, Ranks: make([]IterationRank, 0), of: &all[i]}
-		for j := range all[i].Rows {
-			row := &all[i].Rows[j]
-			it.Ranks = append(it.Ranks, IterationRank{row.Rank.Rank, row.Name, row.PeakAllocated, row.Allocated, row.Problem})
-		}
-		if i > 0 {
-			if before, after := it.of.Grown(&all[i-1]); after != nil {
-				it.Grown = &IterationGrowth{after.Rank.Rank, after.PeakAllocated - before.PeakAllocated}
-			}
+// SetIterations adds the iterations of a job, of which there are several. The report is
+// about the last of them.
+func (r *Ranks) SetIterations(all [][]ranks.Row) {
+	for i, rows := range all {
+		now := slices.MaxFunc(pointers(rows), func(a, b *ranks.Row) int { return cmp.Compare(a.PeakAllocated, b.PeakAllocated) })
+		it := Iteration{filepath.Dir(now.Name), now.Rank.Rank, now.PeakAllocated, nil, earlier(all[0], now), now}
+		if before := earlier(all[max(i-1, 0)], now); i > 0 && before != nil {
+			growth := now.PeakAllocated - before.PeakAllocated
+			it.Growth = &growth
 		}
 		r.Iterations = append(r.Iterations, it)
 	}
 }
 
-// iterations writes a row for each iteration: the highest peak of all ranks, and the rank
-// that grew most.
+// earlier returns the row of a rank in an earlier iteration, nil if a peak is not known.
+func earlier(rows []ranks.Row, now *ranks.Row) *ranks.Row {
+	for i := range rows {
+		if before := &rows[i]; before.Rank.Rank == now.Rank.Rank && now.Rank.Rank != ranks.Unranked && min(before.PeakAllocated, now.PeakAllocated) > 0 {
+			return before
+		}
+	}
+	return nil
+}
+
+// iterations writes a row for each iteration, and how to look at one rank's growth.
 func (r *Ranks) iterations(p *page) {
 	if len(r.Iterations) == 0 {
 		return
 	}
 	p.line("")
-	p.line("%15s%5s%15s%5s  %s", "HIGHEST PEAK", "RANK", "MOST GROWTH", "RANK", "FOLDER")
+	p.line("%15s%6s%12s  %s", "HIGHEST PEAK", "RANK", "ITS GROWTH", "FOLDER")
 	for i := range r.Iterations {
-		it := &r.Iterations[i]
-		peak, rank, growth, grown := "-", "", "-", ""
-		if row := it.of.Highest(); row != nil {
-			peak, rank = quantity.Bytes(row.PeakAllocated), rankText(row)
+		it, growth := &r.Iterations[i], "-"
+		if it.Growth != nil {
+			growth = signed(*it.Growth)
 		}
-		if it.Grown != nil {
-			growth, grown = signed(it.Grown.Bytes), fmt.Sprint(it.Grown.Rank)
-		}
-		p.line("%15s%5s%15s%5s  %s", peak, rank, growth, grown, it.Path)
+		p.line("%15s%6s%12s  %s", allocatedText(it.PeakAllocated), rankText(it.now), growth, it.Path)
 	}
-	before, after := r.Iterations[len(r.Iterations)-1].of.Grown(r.Iterations[0].of)
-	if after == nil {
-		return
+	if last := &r.Iterations[len(r.Iterations)-1]; last.first != nil {
+		p.line("")
+		p.line("  What rank %d has more in the last than in the first:", last.Rank)
+		fmt.Fprintf(p.w, "  memtop diff %s %s --at peak\n", last.first.Name, last.now.Name) // whole, so that it can be copied
 	}
-	p.line("")
-	if bytes := after.PeakAllocated - before.PeakAllocated; bytes > 0 {
-		p.wrap("  ", fmt.Sprintf("Rank %d grew most from the first to the last, by %s. This says by what:", after.Rank.Rank, quantity.Bytes(bytes)))
-	} else {
-		p.wrap("  ", "No rank's peak grew from the first to the last. This compares one of them:")
+}
+
+func pointers(rows []ranks.Row) (all []*ranks.Row) {
+	for i := range rows {
+		all = append(all, &rows[i])
 	}
-	p.line("")
-	p.line("  memtop diff %s %s --at peak", before.Name, after.Name)
+	return all
 }

@@ -53,19 +53,13 @@ const mostRows = 64
 // outliersFirst returns the rows of ranks that a finding is about, in the order of the
 // findings, and then the others.
 func (r *Ranks) outliersFirst() []*ranks.Row {
-	place := make(map[int]int, len(r.rows)) // by rank
+	var named []int
 	for i := range r.found {
-		for _, rank := range r.found[i].Ranks {
-			if _, named := place[rank]; !named {
-				place[rank] = len(place) - len(r.rows) - len(r.found)
-			}
-		}
+		named = append(named, r.found[i].Ranks...)
 	}
-	all := make([]*ranks.Row, len(r.rows))
-	for i := range r.rows {
-		all[i] = &r.rows[i]
-	}
-	slices.SortStableFunc(all, func(a, b *ranks.Row) int { return cmp.Compare(place[a.Rank.Rank], place[b.Rank.Rank]) })
+	place := func(r *ranks.Row) uint { return uint(slices.Index(named, r.Rank.Rank)) } // of none, -1: the last
+	all := pointers(r.rows)
+	slices.SortStableFunc(all, func(a, b *ranks.Row) int { return cmp.Compare(place(a), place(b)) })
 	return all
 }
 

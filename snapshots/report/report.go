@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -157,10 +156,7 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 		d.tell(x)
 		r.Devices[i] = d
 	}
-	r.Compared = compared(indexes)
-	if t.Live != nil && t.Live.Rank != nil {
-		r.Place = placeOf(&ranks.Row{Rank: *t.Live.Rank})
-	}
+	r.compare(indexes)
 	return r
 }
 

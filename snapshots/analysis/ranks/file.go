@@ -29,19 +29,13 @@ func Files(paths []string, recorded func(path string) *trace.Rank) []File {
 	return files
 }
 
-// Alone returns files that are not known to be the ranks of one job. Of a file alone, the
-// name may say the rank.
-func Alone(paths []string) []File {
-	numbers, ok := byName(paths)
-	var files []File
-	for i, path := range paths {
-		f := File{Path: path, Place: trace.Rank{Rank: Unranked}}
-		if ok {
-			f.Place.Rank = numbers[i]
-		}
-		files = append(files, f)
+// Alone returns one file as a rank, of which the name may say the number.
+func Alone(path string) File {
+	f := File{Path: path, Place: trace.Rank{Rank: Unranked}}
+	if numbers, ok := byName([]string{path}); ok {
+		f.Place.Rank = numbers[0]
 	}
-	return files
+	return f
 }
 
 // recordedFiles returns recordings as the ranks of one job, by the ranks that
