@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -90,7 +92,11 @@ func telling(x *analysis.Index) func(trace.StackID) []string {
 			return []string{x.HolderName(analysis.Holder{Stack: stack})}
 		}
 		for _, frame := range x.Telling(stack, siteFrames) {
-			labels = append(labels, x.FrameLabel(frame))
+			label := x.FrameLabel(frame)
+			if short := x.ShortLabel(frame); !strings.HasSuffix(label, short) {
+				label = short // of compiled code
+			}
+			labels = append(labels, label)
 		}
 		return labels
 	}
