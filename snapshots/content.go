@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 
 	"github.com/memtop/memtop/snapshots/blackbox"
@@ -57,6 +58,26 @@ var refusals = []refusal{
 // globalPickle matches the beginning of a protocol 0 pickle that names code.
 var globalPickle = regexp.MustCompile(`^[ci][\w.]+\n[\w.]+\n`)
 
+// answer matches the beginning of what memtop report --json prints of a snapshot or of several.
+var answer = regexp.MustCompile(`^\s*\{\s*"schema":\s*"memtop\.(report|ranks)/`)
+
+var refusedAnswer = refusal{
+	reason: "this is what memtop report --json printed of a snapshot, and not a snapshot",
+	remedy: "memtop report and memtop check read it with those of the other ranks, such as rank0.json and rank1.json",
+}
+
+// IsAnswer reports whether a file begins as what memtop report --json prints. A file that cannot be read does not.
+func IsAnswer(path string) bool {
+	f, size := openRegular(path)
+	if f == nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read from
+	head := make([]byte, min(size, 128))
+	_, err := io.ReadFull(f, head)
+	return err == nil && answer.Match(head)
+}
+
 // recognise tells the kind of a stream by its first bytes.
 func recognise(head []byte) (content, *refusal) {
 	if len(head) == 0 {
@@ -85,6 +106,8 @@ func recognise(head []byte) (content, *refusal) {
 	switch text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"); {
 	case len(text) == 0:
 		return unknownContent, nil
+	case answer.Match(text):
+		return refusedContent, &refusedAnswer
 	case text[0] == '{', text[0] == '[':
 		return jsonContent, nil
 	case text[0] == '<':

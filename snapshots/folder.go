@@ -10,39 +10,48 @@ import (
 	"strings"
 )
 
+// Folder is a folder of snapshots.
+type Folder struct {
+	Path  string
+	Files []string // rank2 before rank10
+}
+
 // extensions are those of the files that a folder stands for. A file that the user names may have any name.
 var extensions = []string{".pickle", ".pkl", ".mtr", ".pickle.gz", ".pkl.gz", ".pickle.zst", ".pkl.zst", ".mtr.zst"}
 
-// Folder returns the paths of the snapshots in a folder, rank2 before rank10. A folder without any may have folders with
-// some, such as the iterations of torchtitan: then it returns the snapshots of the last of these folders, and all of these
-// folders. It returns nothing for a folder that has no snapshots, and for a path that is no folder.
-func Folder(path string) (files, folders []string, err error) {
+// Folders returns a folder with the snapshots in it. One without any may have folders with some, such as the iterations of
+// torchtitan: then it returns these, iteration_9 before iteration_10. In a folder without a snapshot, the answers of memtop
+// report stand for the snapshots that lie elsewhere. It returns nothing for a folder that has neither, and for a path that is
+// no folder.
+func Folders(path string) ([]Folder, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil, nil, nil //nolint:nilerr // whoever opens the path reports the error
+		return nil, nil //nolint:nilerr // whoever opens the path reports the error
 	}
 	files, inside, err := list(path)
 	if err != nil || len(files) > 0 {
-		return files, nil, err
+		return []Folder{{path, files}}, err
 	}
+	var folders []Folder
 	for _, folder := range inside {
-		its, _, err := list(folder)
+		files, _, err := list(folder)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if len(its) > 0 {
-			files, folders = its, append(folders, folder)
+		if len(files) > 0 {
+			folders = append(folders, Folder{folder, files})
 		}
 	}
-	return files, folders, nil
+	return folders, nil
 }
 
-// list returns the snapshots and the folders in a folder.
+// list returns the snapshots, else the answers, and the folders in a folder.
 func list(path string) (files, folders []string, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return naturally(a.Name(), b.Name()) })
+	var answers []string
 	for _, entry := range entries {
 		name := filepath.Join(path, entry.Name())
 		info, err := os.Stat(name) // of what a link names
@@ -52,7 +61,12 @@ func list(path string) (files, folders []string, err error) {
 			folders = append(folders, name)
 		case info.Mode().IsRegular() && slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(entry.Name(), e) }):
 			files = append(files, name)
+		case strings.HasSuffix(entry.Name(), ".json") && IsAnswer(name):
+			answers = append(answers, name)
 		}
+	}
+	if len(files) == 0 {
+		files = answers
 	}
 	return files, folders, nil
 }

@@ -3,54 +3,58 @@ package snapshots_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/cmd/testing/fatal"
 	"github.com/memtop/memtop/snapshots"
 )
 
 func TestAFolderStandsForItsSnapshots(t *testing.T) {
 	for name, test := range map[string]struct {
-		has            []string
-		files, folders []string
+		has  []string
+		want string // of each folder its name and its files
 	}{
 		"by number": {
 			[]string{"rank10.pickle", "rank2.pickle", "rank02.pickle", "notes.txt", "a.mtr"},
-			[]string{"a.mtr", "rank02.pickle", "rank2.pickle", "rank10.pickle"},
-			nil,
+			".: a.mtr rank02.pickle rank2.pickle rank10.pickle",
 		},
-		"of the last iteration": {
+		"iterations": {
 			[]string{"iteration_9/rank0.pickle", "iteration_20/rank1.pickle.gz", "iteration_20/rank0.pickle.gz", "iteration_30/log"},
-			[]string{"iteration_20/rank0.pickle.gz", "iteration_20/rank1.pickle.gz"},
-			[]string{"iteration_9", "iteration_20"},
+			"iteration_9: rank0.pickle, iteration_20: rank0.pickle.gz rank1.pickle.gz",
 		},
-		"its own before those of others": {[]string{"a.pickle", "old/b.pickle"}, []string{"a.pickle"}, nil},
-		"none":                           {[]string{"notes.txt"}, nil, nil},
-		"no deeper":                      {[]string{"a/b/c.pickle"}, nil, nil},
+		"answers":                        {[]string{"rank10.answer.json", "rank9.answer.json", "config.json"}, ".: rank9.answer.json rank10.answer.json"},
+		"snapshots before answers":       {[]string{"rank0.answer.json", "rank0.pickle"}, ".: rank0.pickle"},
+		"its own before those of others": {[]string{"a.pickle", "old/b.pickle"}, ".: a.pickle"},
+		"none":                           {[]string{"notes.txt"}, ""},
+		"no deeper":                      {[]string{"a/b/c.pickle"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			within := func(names []string) (paths []string) {
-				for _, name := range names {
-					paths = append(paths, filepath.Join(folder, name))
+			for _, name := range test.has {
+				path, content := filepath.Join(folder, name), "{}"
+				if strings.HasSuffix(name, ".answer.json") {
+					content = "{\n  \"schema\": \"memtop.report/1\", "
 				}
-				return paths
+				fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600))
 			}
-			for _, path := range within(test.has) {
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
+			folders, err := snapshots.Folders(folder)
+			fatal.If(t, err)
+			var got []string
+			for _, f := range folders {
+				name, err := filepath.Rel(folder, f.Path)
+				fatal.If(t, err)
+				for i, path := range f.Files {
+					f.Files[i] = filepath.Base(path)
 				}
-				if err := os.WriteFile(path, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				got = append(got, name+": "+strings.Join(f.Files, " "))
 			}
-			files, folders, err := snapshots.Folder(folder)
-			if err != nil || !slices.Equal(files, within(test.files)) || !slices.Equal(folders, within(test.folders)) {
-				t.Errorf("%q, %q, %v", files, folders, err)
+			if got := strings.Join(got, ", "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
-	if files, folders, err := snapshots.Folder(filepath.Join(t.TempDir(), "missing")); files != nil || folders != nil || err != nil {
-		t.Errorf("of a path that is no folder: %q, %q, %v", files, folders, err)
+	if folders, err := snapshots.Folders(filepath.Join(t.TempDir(), "missing")); folders != nil || err != nil {
+		t.Errorf("of a path that is no folder: %q, %v", folders, err)
 	}
 }

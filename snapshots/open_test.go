@@ -166,6 +166,7 @@ func TestOpenSaysWhatAFileIsWhenItIsNoSnapshot(t *testing.T) {
 	}{
 		"an empty file":           {nil, "is empty"},
 		"an empty gzip":           {gzipped(t, nil), "is empty"},
+		"an answer of report":     {[]byte(" {\n  \"schema\": \"memtop.report/1\",\n"), "what memtop report --json printed of a snapshot"},
 		"a git-lfs pointer":       {[]byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), "git-lfs pointer"},
 		"a checkpoint":            {[]byte("PK\x03\x04archive/data.pkl"), "torch.save"},
 		"some text":               {[]byte("step,loss\n1,2.5\n"), `begins with "step,loss\n1,2.5`},

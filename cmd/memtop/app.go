@@ -28,7 +28,7 @@ func newApp(stdout, stderr io.Writer) *app {
 	}
 	s := &screen{console: c}
 	d := &dialer{console: c, machines: &remote.Machines{MayAsk: s.mayAsk, Log: func() *slog.Logger { return c.log }}}
-	files := &loader{dialer: d}
+	files := &loader{dialer: d, answers: make(map[string]answer)}
 	return &app{c, d, s, files, &viewer{c, files, s}}
 }
 

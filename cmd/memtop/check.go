@@ -47,6 +47,7 @@ Several files are checked one by one; files of one job are named by rank.
 			if err != nil {
 				return err
 			}
+			a.files.readAnswers(paths)
 			return a.files.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
 	}
@@ -71,7 +72,7 @@ func (l *loader) checkAll(ctx context.Context, paths []string, allRanks bool, li
 	switch {
 	case err != nil:
 		return err
-	case sources == nil && len(paths) == 1:
+	case sources == nil && len(paths) == 1 && len(l.answers) == 0:
 		return l.check(ctx, paths[0], limits)
 	case sources == nil:
 		for _, path := range paths {
@@ -88,8 +89,8 @@ func (l *loader) check(ctx context.Context, path string, limits report.Limits) e
 	if err != nil {
 		return err
 	}
-	gate, err := gateOf(path, t, limits)
-	if err == nil {
+	gate, err := report.NewGate(t, limits)
+	if err = unmeasured(path, err); err == nil {
 		err = l.print(gate)
 	}
 	if err == nil && !gate.OK {
@@ -98,17 +99,16 @@ func (l *loader) check(ctx context.Context, path string, limits report.Limits) e
 	return err
 }
 
-// gateOf checks a trace against the limits.
-func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, error) {
-	gate, err := report.NewGate(t, limits)
+// unmeasured says of which file and by what remedy a limit cannot be checked.
+func unmeasured(path string, err error) error {
 	var steps *report.StepsError
 	if errors.As(err, &steps) {
-		return nil, command.Usage(path+": "+steps.Error(), "--max-peak, or mark more steps, as memtop check --help says")
+		return command.Usage(path+": "+steps.Error(), "--max-peak, or mark more steps, as memtop check --help says")
 	}
 	if errors.As(err, new(report.HostError)) {
-		return nil, command.Usage(path+": "+err.Error(), "memtop record PID FILE, then check the file")
+		return command.Usage(path+": "+err.Error(), "memtop record PID FILE, then check the file")
 	}
-	return gate, err
+	return err
 }
 
 // rate is a flag's number of bytes per step: a size, optionally followed by

@@ -9,9 +9,9 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -27,21 +27,36 @@ func problemOf(f *ranks.File, err error) ranks.Row {
 const readAtOnce = 2
 
 // readRanks reads ranks, a few at a time. It passes each rank and its index to a
-// function, and then releases the rank. Several goroutines call the function.
+// function, and then releases the rank. Several goroutines call the function. Of an
+// answer, which has been read, it passes no trace.
 func (l *loader) readRanks(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace, err error)) {
-	var next atomic.Int64
-	var readers sync.WaitGroup
+	reader := func(number int) string { return "ranks " + strconv.Itoa(number) } // one bound on memory for all that it reads
+	fewAtOnce(len(files), func(number, at int) {
+		if a, ok := l.answers[files[at].Path]; ok {
+			use(at, nil, a.err)
+		} else if ctx.Err() == nil {
+			t, err := l.read(ctx, reader(number), files[at].Path)
+			use(at, t, err)
+		}
+	})
 	for i := range readAtOnce {
-		readers.Go(func() {
-			reader := "ranks " + strconv.Itoa(i) // one bound on memory for all that it reads
-			defer l.limits.release(reader)
-			for at := int(next.Add(1)) - 1; at < len(files) && ctx.Err() == nil; at = int(next.Add(1)) - 1 {
-				t, err := l.read(ctx, reader, files[at].Path)
-				use(at, t, err)
+		l.limits.release(reader(i))
+	}
+}
+
+// fewAtOnce calls a function for each number below n, from a few goroutines, which have
+// numbers too.
+func fewAtOnce(n int, call func(goroutine, at int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for i := range readAtOnce {
+		all.Go(func() {
+			for at := int(next.Add(1)) - 1; at < n; at = int(next.Add(1)) - 1 {
+				call(i, at)
 			}
 		})
 	}
-	readers.Wait()
+	all.Wait()
 }
 
 // rowsOfFiles begins to read files for their rows, until ctx is done. The returned
@@ -65,7 +80,7 @@ func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 		return problemOf(f, err)
 	}
 	if x := ranks.Fullest(analysis.Indexes(t)); x != nil {
-		return f.Row(x)
+		return report.RankRow(f, x)
 	}
 	return problemOf(f, errNoDevice)
 }
@@ -74,7 +89,7 @@ func rowOf(f *ranks.File, t *trace.Trace, err error) ranks.Row {
 // allRanks the processes of a job. It returns nil for any other target.
 func (l *loader) rankSources(ctx context.Context, targets []string, allRanks bool) ([]ranks.File, error) {
 	if !allRanks {
-		return ranks.Files(targets, snapshots.RankOf), nil
+		return l.ranksOf(targets), nil
 	}
 	if len(targets) != 1 || !isLive(targets[0]) {
 		return nil, command.Usage("--all-ranks goes with one process", "memtop attach PID --all-ranks --once")

@@ -15,8 +15,9 @@ import (
 // loader reads files, and the snapshots of processes.
 type loader struct {
 	*dialer
-	limits limits
-	cut    error // about a file that ended early, of those printed from
+	limits  limits
+	answers map[string]answer // of memtop report, by path: they are printed from instead of snapshots
+	cut     error             // about a file that ended early, of those printed from
 }
 
 // load opens a file with the current settings.

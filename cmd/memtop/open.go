@@ -39,6 +39,12 @@ prints the report.`,
 			if err != nil {
 				return err
 			}
+			for _, path := range paths {
+				if snapshots.IsAnswer(path) {
+					_, err := a.files.load(cmd.Context(), path, nil) // it says what does read it
+					return err
+				}
+			}
 			if a.settings.once || !isTerminal(a.stdout) {
 				return a.files.reports(cmd.Context(), paths, false)
 			}
@@ -54,17 +60,19 @@ prints the report.`,
 // ofFolders returns paths with the snapshots of a folder in its place.
 func (c *console) ofFolders(paths []string) (all []string, err error) {
 	for _, path := range paths {
-		files, folders, err := snapshots.Folder(path)
+		folders, err := snapshots.Folders(path)
+		last := len(folders) - 1
 		switch {
 		case err != nil:
 			return nil, err
-		case len(files) == 0: // what opens it says why it cannot
-			files = []string{path}
-		case len(folders) > 1:
+		case last < 0: // what opens it says why it cannot
+			all = append(all, path)
+			continue
+		case last > 0:
 			c.note(fmt.Sprintf("%s is the last of %d folders with snapshots in %s; name another to see that, or compare two files with memtop diff",
-				folders[len(folders)-1], len(folders), path))
+				folders[last].Path, len(folders), path))
 		}
-		all = append(all, files...)
+		all = append(all, folders[last].Files...)
 	}
 	return all, nil
 }

@@ -13,43 +13,58 @@ import (
 )
 
 // reportRanks prints the differences between ranks and a row for each; JSON also
-// has the report on each rank. A rank that cannot be read gets a row with its
-// problem, and makes the command fail in the end.
-func (l *loader) reportRanks(ctx context.Context, files []ranks.File) error {
-	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
-	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		rows[at], each[at], err = l.reportRank(ctx, &files[at], t)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+// has the report on each rank. Of several iterations it does so for the last, with a row
+// for each of them. A rank that cannot be read gets a row with its problem, and makes the
+// command fail in the end.
+func (l *loader) reportRanks(ctx context.Context, iterations ...[]ranks.File) error {
+	all := make([][]ranks.Row, len(iterations))
+	var each []json.RawMessage
 	var first error
-	for i, err := range failed {
+	for i, files := range iterations {
+		whole := l.settings.json && i == len(iterations)-1
+		rows := make([]ranks.Row, len(files))
+		each = make([]json.RawMessage, len(files))
+		failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace, a *report.Answer) (err error) {
+			rows[at], each[at], err = reportRank(ctx, &files[at], t, a, whole)
+			return err
+		})
 		if err != nil {
-			rows[i], each[i] = problemOf(&files[i], err), nil
+			return err
 		}
-		if first == nil {
-			first = err
+		for at, err := range failed {
+			if err != nil {
+				rows[at], each[at] = problemOf(&files[at], err), nil
+			}
+			first = cmp.Or(first, err)
 		}
+		all[i] = rows
 	}
-	r, err := report.NewRanks(rows, each)
+	r, err := report.NewRanks(all[len(all)-1], each)
+	if err == nil && len(all) > 1 {
+		r.SetIterations(all)
+	}
 	if err == nil {
 		err = l.print(r)
 	}
 	return cmp.Or(err, first)
 }
 
-// eachRank reads ranks, calls use for each, and returns the errors of each.
-func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace) error) ([]error, error) {
+// eachRank reads ranks, calls use for the trace or the answer of each, and returns the
+// errors of each.
+func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at int, t *trace.Trace, a *report.Answer) error) ([]error, error) {
 	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
 	l.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
-		if err == nil {
+		a := l.answers[files[at].Path].Answer
+		switch {
+		case err != nil:
+		case a != nil:
+			infos[at] = trace.Info{Path: files[at].Path, Kind: a.Source.Kind, Truncated: a.Source.Truncated}
+		default:
 			infos[at] = t.Info
 			t, err = l.settings.chosen(t)
 		}
 		if err == nil {
-			err = use(at, t)
+			err = use(at, t, a)
 		}
 		failed[at] = err
 	})
@@ -59,15 +74,20 @@ func (l *loader) eachRank(ctx context.Context, files []ranks.File, use func(at i
 	return failed, context.Cause(ctx)
 }
 
-// reportRank returns the row of a rank, and for JSON the report on it.
-func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
+// reportRank returns the row of a rank by its trace or its answer, and if whole the
+// report on it as JSON.
+func reportRank(ctx context.Context, f *ranks.File, t *trace.Trace, a *report.Answer, whole bool) (ranks.Row, json.RawMessage, error) {
+	if a != nil {
+		row := a.Row(f)
+		return row, a.OfRank(&row), nil
+	}
 	indexes := analysis.Indexes(t)
 	x := ranks.Fullest(indexes)
 	if x == nil {
 		return ranks.Row{}, nil, errNoDevice
 	}
-	row := f.Row(x)
-	if !l.settings.json {
+	row := report.RankRow(f, x)
+	if !whole {
 		return row, json.RawMessage("null"), nil
 	}
 	r := report.OfRank(t, indexes, &row)
@@ -81,9 +101,13 @@ func (l *loader) reportRank(ctx context.Context, f *ranks.File, t *trace.Trace) 
 // checkRanks checks each rank, or each of several files, against the limits.
 func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits report.Limits) error {
 	gates := make([]*report.Gate, len(files))
-	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
-		gates[at], err = gateOf(files[at].Path, t, limits)
-		return err
+	failed, err := l.eachRank(ctx, files, func(at int, t *trace.Trace, a *report.Answer) (err error) {
+		if a != nil {
+			gates[at], err = a.Gate(limits)
+		} else {
+			gates[at], err = report.NewGate(t, limits)
+		}
+		return unmeasured(files[at].Path, err)
 	})
 	if err != nil {
 		return err
@@ -92,6 +116,9 @@ func (l *loader) checkRanks(ctx context.Context, files []ranks.File, limits repo
 	var first error
 	for i, err := range failed {
 		row := files[i].Without("")
+		if a := l.answers[files[i].Path].Answer; a != nil {
+			row.Name = cmp.Or(a.Source.Path, row.Name)
+		}
 		if err != nil {
 			row = problemOf(&files[i], err)
 		}

@@ -48,10 +48,14 @@ the package that a file belongs to. --libraries counts memory for the innermost 
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
 			}
+			if all := a.files.iterations(paths); all != nil {
+				return a.files.reportRanks(cmd.Context(), all...)
+			}
 			paths, err := a.ofFolders(paths)
 			if err != nil {
 				return err
 			}
+			a.files.readAnswers(paths)
 			return a.files.reports(cmd.Context(), paths, allRanks)
 		},
 	}
@@ -75,6 +79,8 @@ func (l *loader) reports(ctx context.Context, paths []string, allRanks bool) err
 		return err
 	case sources != nil:
 		return l.reportRanks(ctx, sources)
+	case len(l.answers) > 0:
+		return l.unranked(paths)
 	}
 	for i, path := range paths {
 		r, err := l.report(ctx, path)

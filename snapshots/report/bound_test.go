@@ -216,7 +216,7 @@ func TestASentenceNamesAFewRanksThatBrokeALimit(t *testing.T) {
 	g := NewRankGates()
 	for i := range 5 {
 		row := ranks.Row{Rank: trace.Rank{Rank: i}, Name: "x"}
-		g.Add(&row, &Gate{Devices: []GateDevice{{Peak: &GatePeak{RequestedBytes: 2, LimitBytes: 1, Exceeded: true}}}})
+		g.Add(&row, &Gate{Devices: []GateDevice{{Peak: &GatePeak{MeasuredPeak: MeasuredPeak{RequestedBytes: 2}, LimitBytes: 1, Exceeded: true}}}})
 	}
 	want := "rank 0: the peak of device 0, 2 B, is more than 1 B; rank 1: the peak of device 0, 2 B, is more than 1 B; " +
 		"rank 2: the peak of device 0, 2 B, is more than 1 B; and 2 more ranks"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/analysis/iteration"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -40,24 +39,20 @@ type GateDevice struct {
 	index  *analysis.Index
 }
 
-// GatePeak checks the highest level against its limit.
+// GatePeak checks the highest level against its limit. It has sites only if it is
+// exceeded.
 type GatePeak struct {
-	RequestedBytes int64      `json:"requested_bytes"`
-	Event          int        `json:"event"`
-	LimitBytes     int64      `json:"limit_bytes"`
-	Exceeded       bool       `json:"exceeded"`
-	Sites          []GateSite `json:"sites"` // what was live then, the largest first; none when within the limit
+	MeasuredPeak
+	LimitBytes int64 `json:"limit_bytes"`
+	Exceeded   bool  `json:"exceeded"`
 }
 
-// GateGrowth checks the growth per marked step against its limit. The growth is the sum
-// over the growing sites, or the rise of the level in every step if that is more.
+// GateGrowth checks the growth per marked step against its limit. It has sites only
+// if it is exceeded.
 type GateGrowth struct {
-	BytesPerStep      int64      `json:"bytes_per_step"`
-	Steps             int        `json:"steps"`         // over which it was measured
-	Inferred          string     `json:"inferred_from"` // always "": inferred steps do not count
-	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
-	Exceeded          bool       `json:"exceeded"`
-	Sites             []GateSite `json:"sites"` // the fastest first; none when within the limit
+	MeasuredGrowth
+	LimitBytesPerStep int64 `json:"limit_bytes_per_step"`
+	Exceeded          bool  `json:"exceeded"`
 }
 
 // GateSite is one call stack's part in a broken limit.
@@ -69,14 +64,11 @@ type GateSite struct {
 	holder       analysis.Holder
 }
 
-// GateHost checks how the program's memory on the host grows per step, with that of its
-// workers, and without what the kernel can drop.
+// GateHost checks how the program's memory on the host grows.
 type GateHost struct {
-	BytesPerStep      int64      `json:"bytes_per_step"`
-	Steps             int64      `json:"steps"` // over which it was measured
-	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
-	Exceeded          bool       `json:"exceeded"`
-	Leaks             []HostLeak `json:"leaks"`
+	MeasuredHost
+	LimitBytesPerStep int64 `json:"limit_bytes_per_step"`
+	Exceeded          bool  `json:"exceeded"`
 }
 
 // HostError says that a trace does not tell how memory of the host grows.
@@ -86,9 +78,6 @@ type HostError struct{}
 func (HostError) Error() string {
 	return "it does not say how its memory on the host grows: that takes a program with memtop's agent, and 16 of its looks"
 }
-
-// gateSites is how many sites a broken limit lists.
-const gateSites = 5
 
 // StepsError says that a trace marks too few steps to measure growth by. Steps that
 // are inferred do not count: they may be the layers of one pass.
@@ -110,81 +99,56 @@ func (e *StepsError) Error() string {
 // growth it returns a [*StepsError] when no device marks enough steps, or a [HostError]:
 // a gate that cannot measure must not pass.
 func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
-	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(t.Devices))}
-	steps, measured := 0, false
+	devices := make([]gauged, len(t.Devices))
 	for i := range t.Devices {
 		x := analysis.NewIndex(t, &t.Devices[i])
-		d := &g.Devices[i]
-		d.Device, d.index = x.Device().ID, x
-		if limits.Peak >= 0 {
-			d.Peak = gatePeak(x, limits.Peak)
-			g.OK = g.OK && !d.Peak.Exceeded
+		devices[i] = gauged{x.Device().ID, x, measuresOf(x, i, limits, x.Frames)}
+	}
+	return gateOf(devices, limits)
+}
+
+// gauged is a device with what its limits are held against.
+type gauged struct {
+	device int
+	index  *analysis.Index // nil if all that is known is a report
+	Measures
+}
+
+func gateOf(devices []gauged, limits Limits) (*Gate, error) {
+	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(devices))}
+	steps, measured := 0, false
+	for i := range devices {
+		from, d := &devices[i], &g.Devices[i]
+		d.Device, d.index = from.device, from.index
+		if m := from.Peak; m != nil && limits.Peak >= 0 {
+			d.Peak = &GatePeak{*m, limits.Peak, m.RequestedBytes > limits.Peak}
+			d.Peak.Sites = g.hold(d.Peak.Exceeded, m.Sites)
 		}
-		if limits.PerStep >= 0 && x.StepsInferred() == iteration.None {
-			steps = max(steps, len(x.Steps()))
-			if d.Growth = gateGrowth(x, limits.PerStep); d.Growth != nil {
-				measured = true
-				g.OK = g.OK && !d.Growth.Exceeded
-			}
+		steps = max(steps, from.StepsMarked)
+		if m := from.Growth; m != nil && limits.PerStep >= 0 {
+			d.Growth, measured = &GateGrowth{*m, limits.PerStep, m.BytesPerStep > limits.PerStep}, true
+			d.Growth.Sites = g.hold(d.Growth.Exceeded, m.Sites)
 		}
 	}
 	if limits.PerStep >= 0 && !measured {
 		return nil, &StepsError{steps}
 	}
 	if limits.Host >= 0 {
-		if len(g.Devices) == 0 {
+		if len(devices) == 0 || devices[0].Host == nil {
 			return nil, HostError{}
 		}
-		if g.Devices[0].Host = gateHost(g.Devices[0].index, limits.Host); g.Devices[0].Host == nil {
-			return nil, HostError{}
-		}
-		g.OK = g.OK && !g.Devices[0].Host.Exceeded
+		m := devices[0].Host
+		g.Devices[0].Host = &GateHost{*m, limits.Host, m.BytesPerStep > limits.Host}
+		g.OK = g.OK && m.BytesPerStep <= limits.Host
 	}
 	return g, nil
 }
 
-// gateHost returns nil when the trace does not tell.
-func gateHost(x *analysis.Index, limit int64) *GateHost {
-	bytes, steps := x.HostPerStep()
-	if steps == 0 {
-		return nil
+// hold notes whether a limit is exceeded, and returns the sites if so.
+func (g *Gate) hold(exceeded bool, sites []GateSite) []GateSite {
+	if !exceeded {
+		return make([]GateSite, 0)
 	}
-	return &GateHost{bytes, steps, limit, bytes > limit, hostLeaks(x)}
-}
-
-func gatePeak(x *analysis.Index, limit int64) *GatePeak {
-	s := x.Summary()
-	p := &GatePeak{
-		RequestedBytes: s.PeakRequested, Event: s.PeakEvent, LimitBytes: limit,
-		Exceeded: s.PeakRequested > limit, Sites: make([]GateSite, 0),
-	}
-	if p.Exceeded {
-		holders, _ := x.AtPeak()
-		for _, h := range holders[:min(len(holders), gateSites)] {
-			p.Sites = append(p.Sites, gateSite(x, h, 0))
-		}
-	}
-	return p
-}
-
-// gateGrowth returns nil when the device marks too few steps.
-func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
-	moments, grown := x.StepGrowth()
-	if moments == nil {
-		return nil
-	}
-	g := &GateGrowth{Steps: len(moments) - 1, LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
-	g.BytesPerStep = x.PerStep(moments, grown)
-	g.Exceeded = g.BytesPerStep > limit
-	if g.Exceeded {
-		for _, growth := range grown[:min(len(grown), gateSites)] {
-			h := analysis.Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: growth.Count}
-			g.Sites = append(g.Sites, gateSite(x, h, growth.PerStep))
-		}
-	}
-	return g
-}
-
-func gateSite(x *analysis.Index, h analysis.Holder, perStep int64) GateSite {
-	return GateSite{Bytes: h.Bytes, Count: h.Count, BytesPerStep: perStep, Frames: x.Frames(h.Stack), holder: h}
+	g.OK = false
+	return sites
 }

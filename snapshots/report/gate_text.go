@@ -94,7 +94,20 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 	for i := range l.Sites {
 		s := &l.Sites[i]
 		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
-		holderLines(p, d.index, lead, s.holder)
+		s.lines(p, d.index, lead)
+	}
+}
+
+// lines writes a site. Without an index its frames are those that tell most.
+func (s *GateSite) lines(p *page, x *analysis.Index, lead string) {
+	if x != nil {
+		holderLines(p, x, lead, s.holder)
+		return
+	}
+	for _, label := range s.Frames[:min(len(s.Frames), siteFrames)] {
+		place, _, _ := strings.Cut(label, " ")
+		p.line("%s%s", lead, withFolders(label, label[strings.LastIndexAny(place, `/\`)+1:], p.width-cells(lead)))
+		lead = strings.Repeat(" ", cells(lead))
 	}
 }
 
@@ -106,7 +119,7 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	}
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		holderLines(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count), s.holder)
+		s.lines(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count))
 	}
 }
 

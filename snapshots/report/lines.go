@@ -25,6 +25,15 @@ type Line struct {
 // allocating lines, but few enough that a hostile file cannot fill a disk.
 const reportedLines = 1000
 
+// label names the line as in a sentence, alike on machines that have the program in
+// different folders.
+func (l *Line) label() string {
+	if l.File == "" || l.File == "??" {
+		return l.Function
+	}
+	return l.File[strings.LastIndexAny(l.File, `/\`)+1:] + trace.LineText(l.File, int32(l.Line)) + " " + l.Function
+}
+
 // linesOf lists the lines that allocated memory, the largest first. Memory
 // without a stack has no line.
 func linesOf(x *analysis.Index, holders []analysis.Holder) []Line {

@@ -32,8 +32,11 @@ type Ranks struct {
 	Schema   string            `json:"schema"`
 	Ranks    []json.RawMessage `json:"ranks"` // a [Live] or a [Report] each, or a [Lost]
 	Findings []RankFinding     `json:"findings"`
-	rows     []ranks.Row
-	found    []ranks.Finding
+	// Iterations are the moments of a job whose ranks saved snapshots several times, the
+	// first one first. All else is about the last.
+	Iterations []Iteration `json:"iterations,omitempty"`
+	rows       []ranks.Row
+	found      []ranks.Finding
 }
 
 // Lost is a rank that did not answer, or could not be read.
@@ -65,7 +68,9 @@ func NewRanks(rows []ranks.Row, each []json.RawMessage) (*Ranks, error) {
 	}
 	for i := range r.found {
 		f := &r.found[i]
-		r.Findings = append(r.Findings, RankFinding{findingOf(&f.Finding), f.Ranks})
+		finding := RankFinding{findingOf(&f.Finding), f.Ranks}
+		finding.Where = append(finding.Where, f.Lines...)
+		r.Findings = append(r.Findings, finding)
 	}
 	return r, nil
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,14 +32,35 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	p.line("")
 	table := newRankTable(r.rows)
 	p.line("%s  %s", table.line(func(c *rankColumn) string { return c.head }), table.named)
-	for i := range r.rows {
-		p.line("%s", table.row(&r.rows[i]))
+	rows := r.outliersFirst()
+	for _, row := range rows[:min(len(rows), mostRows)] {
+		p.line("%s", table.row(row))
+	}
+	if len(rows) > mostRows {
+		p.line("      and %s; --json has all", quantity.Plural(len(rows)-mostRows, "more rank"))
 	}
 	if row := r.worst(); row != nil {
 		p.line("")
 		p.line("  %s says what it holds.", lookAt(row))
 	}
+	r.iterations(p)
 	return p.w.Flush()
+}
+
+// mostRows is how many ranks the text has a row for.
+const mostRows = 64
+
+// outliersFirst returns the rows of ranks that a finding is about, in the order of the
+// findings, and then the others.
+func (r *Ranks) outliersFirst() []*ranks.Row {
+	var named []int
+	for i := range r.found {
+		named = append(named, r.found[i].Ranks...)
+	}
+	place := func(r *ranks.Row) uint { return uint(slices.Index(named, r.Rank.Rank)) } // of none, -1: the last
+	all := pointers(r.rows)
+	slices.SortStableFunc(all, func(a, b *ranks.Row) int { return cmp.Compare(place(a), place(b)) })
+	return all
 }
 
 // worst returns the rank of the first finding, nil if the user cannot look at

@@ -22,10 +22,11 @@ const Schema = "memtop.report/1"
 type Report struct {
 	Schema string `json:"schema"`
 	*Place
-	Source      Source   `json:"source"`
-	Annotations int      `json:"annotations"`
-	Devices     []Device `json:"devices"`
-	Pinned      *Pinned  `json:"pinned_host,omitempty"` // if the file has some
+	Source      Source    `json:"source"`
+	Annotations int       `json:"annotations"`
+	Devices     []Device  `json:"devices"`
+	Pinned      *Pinned   `json:"pinned_host,omitempty"` // if the file has some
+	Compared    *Compared `json:"compared"`              // null without a device
 
 	notices []string
 	indexes []*analysis.Index
@@ -39,6 +40,7 @@ type Source struct {
 	PickleProtocol *int   `json:"pickle_protocol"` // null when there is no pickle
 	Bytes          int64  `json:"bytes"`
 	Writer         string `json:"writer"`
+	Truncated      bool   `json:"truncated,omitempty"` // the file ends early
 }
 
 // Device is one device in numbers.
@@ -60,6 +62,7 @@ type Device struct {
 	Findings              []Finding            `json:"findings"`       // the most severe first
 	Host                  *Host                `json:"host,omitempty"` // of a program that said what it had of the machine's memory
 	Card                  *Card                `json:"card,omitempty"` // of one that asked the driver who has the device's
+	Measures              Measures             `json:"measures"`
 
 	beside  analysis.Beside
 	found   []analysis.Finding
@@ -147,17 +150,19 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 	fullest, uneven := analysis.Uneven(indexes)
 	for i, x := range indexes {
 		d := newDevice(x)
+		d.Measures = measuresOf(x, i, Limits{}, telling(x))
 		if x == fullest {
 			d.beside.Uneven = uneven
 		}
 		d.tell(x)
 		r.Devices[i] = d
 	}
+	r.compare(indexes)
 	return r
 }
 
 func sourceReport(i *trace.Info) Source {
-	s := Source{Path: i.Path, Kind: i.Kind, Container: i.Container, Bytes: i.Bytes, Writer: i.Writer}
+	s := Source{Path: i.Path, Kind: i.Kind, Container: i.Container, Bytes: i.Bytes, Writer: i.Writer, Truncated: i.Truncated}
 	if i.PickleProtocol >= 0 {
 		s.PickleProtocol = &i.PickleProtocol
 	}

@@ -52,7 +52,11 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter communication other guessed " +
 	"category_rules_at_peak category rule evidence bytes count labels_at_peak gathered_at_peak top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps " +
 	"findings kind severity bytes saving_bytes confidence text evidence remedy event where " +
-	"kind severity bytes saving_bytes confidence text evidence remedy event where" // there are two
+	"kind severity bytes saving_bytes confidence text evidence remedy event where " + // there are two
+	"measures peak requested_bytes event sites bytes count bytes_per_step frames steps_marked growth host " +
+	"compared device step step_ns allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes measured capacity_bytes others_bytes settings " +
+	"growth_bytes_per_step out_of_memory failed_at_us " +
+	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter other"
 
 func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	tr := tracetest.Parse(t, tracetest.Frames+`
@@ -85,8 +89,8 @@ func TestAReportIsNotMultipliedByAName(t *testing.T) {
 	for name, value := range map[string]any{"report": New(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
 		text, err := json.Marshal(value)
 		fatal.If(t, err)
-		if len(text) > 1<<20 {
-			t.Errorf("the %s has %d bytes, more than the name", name, len(text))
+		if len(text) > 2<<20 {
+			t.Errorf("the %s has %d bytes, more than twice the name", name, len(text))
 		}
 	}
 }

@@ -234,25 +234,31 @@ func (d *Device) stackLines(p *page, x *analysis.Index) {
 	}
 }
 
+// siteFrames is how many frames of a stack a text has.
+const siteFrames = 3
+
 // holderLines writes a holder: the most telling frames of its stack below each
 // other, with a lead before the first.
 func holderLines(p *page, x *analysis.Index, lead string, h analysis.Holder) {
-	const frames = 3
 	if h.Stack <= trace.EmptyStack {
 		p.line("%s%s", lead, x.HolderName(h))
 		return
 	}
-	for _, frame := range x.Telling(h.Stack, frames) {
+	for _, frame := range x.Telling(h.Stack, siteFrames) {
 		p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
 		lead = strings.Repeat(" ", cells(lead))
 	}
 }
 
-// tail writes a frame into a number of cells. It cuts the start of the path,
-// folder by folder, because the end distinguishes files.
+// tail writes a frame into a number of cells.
 func tail(x *analysis.Index, frame trace.FrameID, width int) string {
-	short := x.ShortLabel(frame)
-	folders, more := strings.CutSuffix(strings.ReplaceAll(x.FrameLabel(frame), `\`, "/"), short)
+	return withFolders(x.FrameLabel(frame), x.ShortLabel(frame), width)
+}
+
+// withFolders writes a frame into a number of cells. It cuts the start of the path,
+// folder by folder, because the end distinguishes files.
+func withFolders(label, short string, width int) string {
+	folders, more := strings.CutSuffix(strings.ReplaceAll(label, `\`, "/"), short)
 	lead, left := "", cells(folders)+cells(short)
 	for more && folders != "" {
 		if cells(lead)+left <= width {

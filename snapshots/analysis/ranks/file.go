@@ -20,13 +20,22 @@ type File struct {
 // give it. Files returns nil if the files are not the ranks of one job.
 func Files(paths []string, recorded func(path string) *trace.Rank) []File {
 	files := recordedFiles(paths, recorded)
-	if numbers, ok := byName(paths); ok && files == nil {
+	if numbers, ok := byName(paths); ok && len(paths) > 1 && files == nil {
 		for i, path := range paths {
 			files = append(files, File{Path: path, Place: trace.Rank{Rank: numbers[i]}})
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return a.Place.Rank - b.Place.Rank })
 	return files
+}
+
+// Alone returns one file as a rank, of which the name may say the number.
+func Alone(path string) File {
+	f := File{Path: path, Place: trace.Rank{Rank: Unranked}}
+	if numbers, ok := byName([]string{path}); ok {
+		f.Place.Rank = numbers[0]
+	}
+	return f
 }
 
 // recordedFiles returns recordings as the ranks of one job, by the ranks that

@@ -13,7 +13,8 @@ import (
 // that shows only in a comparison of ranks.
 type Finding struct {
 	analysis.Finding
-	Ranks []int // the ranks that it is about; look at the first one
+	Ranks []int    // the ranks that it is about; look at the first one
+	Lines []string // the lines to look at there, as "file:line function"
 }
 
 // # Thresholds
@@ -83,7 +84,7 @@ func (c *comparison) add(f analysis.Finding, about ...*Row) {
 			numbers = append(numbers, r.Rank.Rank)
 		}
 	}
-	c.found = append(c.found, Finding{f, numbers})
+	c.found = append(c.found, Finding{Finding: f, Ranks: numbers})
 }
 
 // median returns the median of a number over ranks. Of two middle values it
@@ -125,20 +126,26 @@ func listed(rows []*Row) string {
 		}
 		numbers = append(numbers, r.Rank.Rank)
 	}
-	if spans := Spans(numbers); spans != "" {
+	if spans := spans(numbers); spans != "" {
 		parts = slices.Insert(parts, 0, "ranks "+spans)
 	}
 	return joined(parts)
 }
 
-// Spans writes numbers with runs of them as their ends: "0-2 and 5".
-func Spans(numbers []int) string {
+// mostSpans is how many runs of ranks a sentence names.
+const mostSpans = 8
+
+// spans writes numbers with runs of them as their ends: "0-2 and 5".
+func spans(numbers []int) string {
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	var spans []string
 	for i := 0; i < len(numbers); {
 		j := i
 		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
 			j++
+		}
+		if len(spans) == mostSpans {
+			return joined(append(spans, strconv.Itoa(len(numbers)-i)+" more"))
 		}
 		span := strconv.Itoa(numbers[i])
 		if j > i {

@@ -75,11 +75,11 @@ func (c *comparison) missing() {
 			numbers = append(numbers, n)
 		}
 	}
-	c.found = append(c.found, Finding{analysis.Finding{
+	c.found = append(c.found, Finding{Finding: analysis.Finding{
 		Kind: MissingFinding, Confidence: analysis.Certain, Where: analysis.Where{Event: analysis.NoEvent},
-		Evidence: fmt.Sprintf("%d of %d ranks are not here: %s", len(numbers), world, Spans(numbers)),
+		Evidence: fmt.Sprintf("%d of %d ranks are not here: %s", len(numbers), world, spans(numbers)),
 		Remedy:   "they run on another machine, have no probe or have ended",
-	}, numbers})
+	}, Ranks: numbers})
 }
 
 // world returns how many ranks the job has: at least as many as there are rows.

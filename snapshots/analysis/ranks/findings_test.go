@@ -158,6 +158,62 @@ func TestWhatDiffersBetweenRanksIsSaidWithItsReason(t *testing.T) {
 	}
 }
 
+// lined gives all ranks the same memory by line, and one rank more of one line. Some of
+// what they have is of no known line.
+func lined(more int64, unlined map[int]int64) []Row {
+	rows := job(4, map[int]func(*Row){2: holding(trace.Activation, 2*gib)})
+	for i := range rows {
+		rows[i].Lines, rows[i].Unlined = map[string]int64{"model.py:6 forward": gib, "train.py:9 step": gib}, unlined[i]
+	}
+	rows[2].Lines["model.py:6 forward"] += more
+	return rows
+}
+
+func TestTheLineOfWhatARankHoldsMoreIsNamed(t *testing.T) {
+	short := func(rows []Row) []Row { rows[1].Lines = nil; return rows }
+	alone := func(rows []Row) []Row {
+		delete(rows[2].Lines, "train.py:9 step")
+		rows[2].Lines["eval.py:3 all"] = gib
+		return rows
+	}
+	for name, test := range map[string]struct {
+		rows []Row
+		want string // the lines
+	}{
+		"one line":                                {lined(2*gib, nil), "model.py:6 forward +2.0 GiB"},
+		"less than a tenth":                       {lined(2*gib/10-1, nil), ""},
+		"a line that only it has":                 {alone(lined(gib, nil)), "eval.py:3 all +1.0 GiB and model.py:6 forward +1.0 GiB"},
+		"a rank whose lines are not known":        {short(lined(2*gib, nil)), ""},
+		"all have as much without a line":         {lined(2*gib, map[int]int64{0: gib, 1: gib, 2: gib, 3: gib}), "model.py:6 forward +2.0 GiB"},
+		"others have more without a line":         {lined(2*gib, map[int]int64{0: gib, 1: gib, 3: gib}), "model.py:6 forward +1.0 GiB"},
+		"others have all of it without a line":    {lined(2*gib, map[int]int64{0: 2 * gib, 1: 2 * gib, 3: 2 * gib}), ""},
+		"a minority has more without a line":      {lined(2*gib, map[int]int64{0: 2 * gib}), "model.py:6 forward +2.0 GiB"},
+		"the rank itself has some without a line": {lined(2*gib, map[int]int64{2: gib}), "model.py:6 forward +2.0 GiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Findings(test.rows)
+			if len(found) != 1 {
+				t.Fatalf("got %s", lines(found))
+			}
+			_, named, _ := strings.Cut(found[0].Evidence, "; by line ")
+			if named != test.want || len(found[0].Lines) != strings.Count(test.want, "+") {
+				t.Errorf("got %q and %q, want %q", named, found[0].Lines, test.want)
+			}
+		})
+	}
+}
+
+func TestManyRanksAreNotAllListed(t *testing.T) {
+	changes := make(map[int]func(*Row))
+	for i := range 20 {
+		changes[3*i] = holding(trace.Activation, gib)
+	}
+	found := Findings(job(61, changes))
+	if len(found) != 1 || !strings.Contains(found[0].Evidence, "; ranks 3, 6, 9, 12, 15, 18, 21, 24 and 11 more hold more too") || len(found[0].Ranks) != 20 {
+		t.Errorf("got %s", lines(found))
+	}
+}
+
 func TestTheWorstIsSaidFirst(t *testing.T) {
 	found := Findings(job(4, map[int]func(*Row){
 		0: holding(trace.Activation, gib), 1: func(r *Row) { r.StepDuration = 300e6 }, 2: func(r *Row) { r.OutOfMemory = 1 },

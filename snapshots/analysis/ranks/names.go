@@ -19,12 +19,9 @@ var (
 	lettered = regexp.MustCompile(`(?:^|[^a-zA-Z0-9])r(\d{1,7})(?:[^a-zA-Z0-9]|$)`)
 )
 
-// byName returns the rank of each file by its name. ok is false if there is only
-// one file, if a name has no rank, or if two names have the same rank.
+// byName returns the rank of each file by its name. ok is false if a name has no
+// rank, or if two names have the same rank.
 func byName(paths []string) (numbers []int, ok bool) {
-	if len(paths) < 2 {
-		return nil, false
-	}
 	for _, rule := range []*regexp.Regexp{named, lettered} {
 		if numbers, ok := matched(paths, rule); ok {
 			return numbers, true

@@ -18,7 +18,7 @@ func TestRanksByTheNamesOfFiles(t *testing.T) {
 		"a letter":                      {[]string{"r0.pickle.gz", "oom-r3.pickle.gz"}, []int{0, 3}},
 		"numbers from 0 on":             {[]string{"snapshot_0.pickle", "snapshot_2.pickle", "snapshot_1.pickle"}, nil},
 		"numbers without an ending":     {[]string{"snapshot.0", "snapshot.1"}, nil},
-		"one file":                      {[]string{"rank0.pickle"}, nil},
+		"one file":                      {[]string{"rank4.pickle"}, []int{4}},
 		"the same rank at two moments":  {[]string{"rank0.pickle", "later/rank0.pickle"}, nil},
 		"one name without a rank":       {[]string{"rank0.pickle", "other.pickle"}, nil},
 		"steps":                         {[]string{"snapshot_100.pickle", "snapshot_200.pickle"}, nil},

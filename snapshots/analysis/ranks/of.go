@@ -55,7 +55,7 @@ func (r *Row) addSteps(x *analysis.Index) {
 		r.AtPeak = x.CategoriesAt(s.PeakEvent)
 		return
 	}
-	r.PeakAllocated, r.PeakReserved = measured.PeakAllocated, measured.PeakReserved
+	r.PeakAllocated, r.PeakReserved, r.Measured = measured.PeakAllocated, measured.PeakReserved, true
 	r.AtPeak = trace.ByCategory(measured.AtPeak)
 }
 
