@@ -110,13 +110,9 @@ type replayQuestion struct {
 // replay is the answer, nil where there is nothing to replay. If it cannot be
 // replayed, w says why.
 func replay(ctx context.Context, q replayQuestion) *whatif.Answer {
-	asked := whatif.Question{Trace: q.index.Trace(), Device: q.index.Device(), Event: q.event}
-	if q.event == analysis.NoEvent {
-		trial := q.index.Trial()
-		if trial == "" {
-			return nil
-		}
-		asked.Settings, asked.Exact = []string{trial}, true
+	asked, needed := q.index.Ask(q.event)
+	if !needed {
+		return nil
 	}
 	a, err := q.ask.WhatIf(ctx, asked)
 	if err != nil {

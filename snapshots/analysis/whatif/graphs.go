@@ -1,0 +1,39 @@
+package whatif
+
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// GraphChange is the same program with its CUDA graphs captured otherwise. The
+// zero value changes nothing.
+type GraphChange struct {
+	OnePool  []trace.Pool // these pools are one
+	From, To int          // what events [From, To) allocate in pool Of is left out
+	Of       trace.Pool
+}
+
+// Pool returns the pool that serves what a pool of the recording served.
+func (c *GraphChange) Pool(id trace.Pool) trace.Pool {
+	if slices.Contains(c.OnePool, id) {
+		return c.OnePool[0]
+	}
+	return id
+}
+
+// Omits reports whether an event's allocation in a pool is left out.
+func (c *GraphChange) Omits(event int, id trace.Pool) bool {
+	return event >= c.From && event < c.To && id == c.Of
+}
+
+// Saved returns how many bytes less the program has reserved in the end with the
+// change of its graphs with that number. It is false where a replay without a
+// change does not reserve what the recording did, in the end and at most.
+func (a *Answer) Saved(change int, reserved int64) (bytes int64, known bool) {
+	if a == nil || change >= len(a.Graphs) || a.Recorded.WhyNot != "" || a.Graphs[change].Ends ||
+		a.Again.PeakReserved != a.Recorded.PeakReserved || a.Again.EndReserved != reserved {
+		return 0, false
+	}
+	return reserved - a.Graphs[change].EndReserved, true
+}
