@@ -17,7 +17,7 @@ func graphLines(p *page, g *analysis.Graphs) {
 	}
 	p.line("")
 	if len(g.Captured) == 0 {
-		p.wrap("  ", "CUDA graphs have "+quantity.Plural(g.Pools, "pool")+"; the file does not say which graph made what there. A snapshot of memtop rehearse does.")
+		p.wrap("  ", "CUDA graphs have "+quantity.Plural(g.Pools, "pool")+"; the file does not say which graph made what there. From PyTorch 2.5 on, a snapshot of memtop rehearse does.")
 	} else {
 		p.line("  %10s%12s%12s%12s  %s", "needs", "keeps", "pool grows", "without it", "CUDA graph, by capture")
 	}

@@ -228,6 +228,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	d.categories(p, x)
 	d.labels(p)
 	d.lineLines(p, x, "")
+	graphLines(p, on.Graphs)
 	on.told(p, total)
 	on.trials(p)
 }

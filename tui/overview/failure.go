@@ -39,9 +39,9 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 	l = p.failureFirst(f, a)
 	below := []section{p.findings(f.left, f.findingRows()), p.gauges(), p.settings()}
 	if f.right > 0 {
-		return append(l, below...), []section{p.holding(a, f.right, f.h), p.history(8), p.pools(), p.pinned(), p.source()}
+		return append(l, below...), []section{p.holding(a, f.right, f.h), p.history(8), p.pools(), p.graphs(), p.pinned(), p.source()}
 	}
-	return append(append(l, below...), p.pools(), p.pinned(), p.source()), nil
+	return append(append(l, below...), p.pools(), p.graphs(), p.pinned(), p.source()), nil
 }
 
 // failureFirst are the parts above the findings.

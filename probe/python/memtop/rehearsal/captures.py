@@ -44,7 +44,7 @@ class Captures:
 
         @functools.wraps(begin)
         def capture_begin(of: Any, *arguments: Any, **named: Any) -> Any:
-            frame = outside(sys._getframe(1))
+            frame = _program(sys._getframe(1))
             began = _Capture(_now(), torch.cuda.current_device(), place(frame), _numbers(frame))
             result = begin(of, *arguments, **named)
             self._open[id(of)] = began
@@ -80,6 +80,14 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
+def _program(frame: Any) -> Any:
+    """Return the innermost frame outside PyTorch and what it has compiled, None if there is none."""
+    frame = outside(frame)
+    while frame is not None and "torchinductor" in frame.f_code.co_filename:
+        frame = outside(frame.f_back)
+    return frame
+
+
 def _numbers(frame: Any) -> Numbers:
     """Return the whole numbers that the program's variables have: the size of a batch may be one."""
     found: Numbers = {}
@@ -87,7 +95,7 @@ def _numbers(frame: Any) -> Numbers:
         if frame is None:
             break
         found.update({(depth, name): value for name, value in variables_of(frame).items() if type(value) is int})
-        frame = outside(frame.f_back)
+        frame = _program(frame.f_back)
     return found
 
 
