@@ -1,5 +1,5 @@
-"""When each CUDA graph was captured, and from which line. PyTorch's history has the requests and their pools, and nothing
-of captures: the agent reads the clock before and after each, and writes it as a range such as `record_function` marks.
+"""When each CUDA graph was captured, and from which line. PyTorch's history has the requests and their pools, and
+nothing of captures: the agent reads the clock before and after each, and writes a range as `record_function` does.
 """
 
 from __future__ import annotations
@@ -100,11 +100,12 @@ def _numbers(frame: Any) -> Numbers:
 
 
 def _tells_apart(captures: list[Numbers]) -> tuple[int, str] | None:
-    """Return the variable that has another value in each of several captures of a line, the innermost; a counter only if
-    there is no other. None if there is none."""
+    """Return the variable that has another value in each of several captures of a line, the innermost; a counter only
+    if there is no other. None if there is none."""
     if len(captures) < 2:
         return None
-    able = [v for v in captures[0] if len({c.get(v) for c in captures}) == len(captures) and all(v in c for c in captures)]
+    able = [v for v in captures[0] if all(v in c for c in captures)]
+    able = [v for v in able if len({c[v] for c in captures}) == len(captures)]
     return min(able, key=lambda v: _counts([c[v] for c in captures]), default=None)
 
 
