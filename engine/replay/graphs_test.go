@@ -60,11 +60,11 @@ func TestGraphsCapturedOtherwiseReserveWhatTheReplaySays(t *testing.T) {
 			without, _ := captured(t, onePool, slices.Delete(slices.Clone(sizes), i, i+1)...)
 			want = append(want, reservedIn(without))
 		}
-		a := ask(t, whatif.Question{Trace: tr, Settings: []string{}, Graphs: changes, Exact: true})
-		equal.Values(t, "the recorded program", reservedIn(tr), a.Again.EndReserved)
+		a := ask(t, whatif.Question{Trace: tr, Settings: []string{}, Graphs: changes, Captured: tr.Devices[0].Events.Len() - 1, Exact: true})
+		equal.Values(t, "the recorded program", reservedIn(tr), a.Again.Captured)
 		var got []int64
 		for _, run := range a.Graphs {
-			got = append(got, run.EndReserved)
+			got = append(got, run.Captured)
 		}
 		equal.Values(t, "the changed programs", want, got)
 	}

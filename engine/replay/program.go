@@ -80,10 +80,13 @@ func (p *program) do(ctx context.Context) error {
 			return ctx.Err()
 		}
 		p.event(i)
+		if len(p.question.Graphs) > 0 && i == p.question.Captured {
+			stats := p.a.Stats()
+			p.run.Captured = stats.Reserved()
+		}
 	}
 	stats := p.a.Stats()
 	p.run.PeakReserved, p.run.PeakAllocated = stats.ReservedBytes.All.Peak, stats.AllocatedBytes.All.Peak
-	p.run.EndReserved = stats.Reserved()
 	return nil
 }
 

@@ -25,7 +25,7 @@ type Graph struct {
 	Needs    int64    `json:"needs_bytes"` // the most of them alive at once
 	Keeps    int64    `json:"keeps_bytes"` // alive when the capture ended
 	Grew     int64    `json:"pool_growth_bytes"`
-	Without  *int64   `json:"without_saves_bytes"` // reserved less in the end if it is not captured; null if not known
+	Without  *int64   `json:"without_saves_bytes"` // reserved less after the last capture if this one is left out; null if not known
 	from, to int
 }
 
@@ -33,7 +33,7 @@ type Graph struct {
 type Graphs struct {
 	Captured []Graph `json:"captured"`             // in their order, none if the trace has no captures
 	Pools    int     `json:"pools"`                // that graphs have
-	OnePool  *int64  `json:"one_pool_saves_bytes"` // reserved less in the end if all share a pool; null if not known
+	OnePool  *int64  `json:"one_pool_saves_bytes"` // reserved less after the last capture if all share a pool; null if not known
 
 	pools []trace.Pool
 }
@@ -45,7 +45,7 @@ func (x *Index) Graphs(a *whatif.Answer) *Graphs {
 	if found.Pools == 0 {
 		return nil
 	}
-	reserved, at := x.Summary().Reserved, 0
+	reserved, at := x.ReservedAt(x.captured(&found)), 0
 	saved := func() *int64 {
 		bytes, known := a.Saved(at, reserved)
 		if at++; !known {
@@ -63,10 +63,17 @@ func (x *Index) Graphs(a *whatif.Answer) *Graphs {
 	return &found
 }
 
+// captured returns the last event of the last capture; without captures the last of all.
+func (x *Index) captured(g *Graphs) int {
+	if n := len(g.Captured); n > 0 {
+		return g.Captured[n-1].to - 1
+	}
+	return x.End()
+}
+
 // graphChanges are the changes that a replay can tell about in a second or two: all
 // graphs in one pool, and each graph left out.
-func (x *Index) graphChanges() (list []whatif.GraphChange) {
-	found := x.kept.graphs.get(x, func(*Graphs) *Graphs { return x.findGraphs() })
+func (x *Index) graphChanges(found *Graphs) (list []whatif.GraphChange) {
 	if x.events.Len() < 2 || x.events.Len() > mostTried {
 		return nil
 	}
@@ -85,7 +92,8 @@ func (x *Index) graphChanges() (list []whatif.GraphChange) {
 // Ask returns the question whose answer the device's findings and graphs need, and
 // the request that failed at an event; NoEvent is none. It is false if they need none.
 func (x *Index) Ask(event int) (q whatif.Question, needed bool) {
-	q = whatif.Question{Trace: x.trace, Device: x.device, Graphs: x.graphChanges(), Event: event}
+	found := x.kept.graphs.get(x, func(*Graphs) *Graphs { return x.findGraphs() })
+	q = whatif.Question{Trace: x.trace, Device: x.device, Graphs: x.graphChanges(found), Captured: x.captured(found), Event: event}
 	if event != NoEvent {
 		return q, true
 	}

@@ -82,13 +82,13 @@ func TestWhatAGraphSavesIsKnownFromAnExactReplayOnly(t *testing.T) {
 	text := strings.Replace(twoGraphs, "stream=0 type=\"large\" pool=0,0", "stream=0 type=\"large\" pool=2,0", 1)
 	x := indexOf(t, text+ranged("CUDA graph in pool (1, 0), a.py:3", "105", "120"))
 	q, needed := x.Ask(NoEvent)
-	if !needed || len(q.Graphs) != 2 || len(q.Graphs[0].OnePool) != 2 {
-		t.Fatalf("asked for %+v", q.Graphs)
+	if !needed || len(q.Graphs) != 2 || len(q.Graphs[0].OnePool) != 2 || q.Captured != 10 {
+		t.Fatalf("asked for %+v, captured by %d", q.Graphs, q.Captured)
 	}
 	exact := func() *whatif.Answer {
 		return &whatif.Answer{
-			Recorded: whatif.Recorded{PeakReserved: 40 * mib}, Again: &whatif.Run{PeakReserved: 40 * mib, EndReserved: 40 * mib},
-			Graphs: []whatif.Run{{EndReserved: 20 * mib}, {EndReserved: 38 * mib}},
+			Again:  &whatif.Run{Captured: 40 * mib},
+			Graphs: []whatif.Run{{Captured: 20 * mib}, {Captured: 38 * mib}},
 		}
 	}
 	found := x.Graphs(exact())
@@ -97,8 +97,7 @@ func TestWhatAGraphSavesIsKnownFromAnExactReplayOnly(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(a *whatif.Answer){
 		"it contradicts itself":  func(a *whatif.Answer) { a.Recorded.WhyNot = "it contradicts itself" },
-		"another peak":           func(a *whatif.Answer) { a.Again.PeakReserved++ },
-		"another end":            func(a *whatif.Answer) { a.Again.EndReserved++ },
+		"another level":          func(a *whatif.Answer) { a.Again.Captured++ },
 		"no replay of the graph": func(a *whatif.Answer) { a.Graphs = nil },
 		"a replay that ends":     func(a *whatif.Answer) { a.Graphs[0].Ends, a.Graphs[1].Ends = true, true },
 	} {
@@ -110,7 +109,7 @@ func TestWhatAGraphSavesIsKnownFromAnExactReplayOnly(t *testing.T) {
 	}
 	for saved, want := range map[int64]int64{20 * mib: 20 * mib, 0: 0} {
 		a := exact()
-		a.Graphs[0].EndReserved = 40*mib - saved
+		a.Graphs[0].Captured = 40*mib - saved
 		f := finder{found: []Finding{{Kind: PrivatePoolFinding, Remedy: sharedPool}}}
 		f.onePool(x.Graphs(a))
 		equal.Values(t, "the saving", want, f.found[0].Saving)

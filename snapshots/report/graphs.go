@@ -34,6 +34,6 @@ func graphLines(p *page, g *analysis.Graphs) {
 		p.line("  and %s; --json has all", quantity.Plural(len(more), "more graph"))
 	}
 	if g.OnePool != nil {
-		p.wrap("  ", "In one pool instead of "+quantity.Count(g.Pools)+", all graphs: "+signed(-*g.OnePool)+" reserved in the end.")
+		p.wrap("  ", "In one pool instead of "+quantity.Count(g.Pools)+", all graphs: "+signed(-*g.OnePool)+" reserved after the last capture.")
 	}
 }

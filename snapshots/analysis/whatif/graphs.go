@@ -27,13 +27,12 @@ func (c *GraphChange) Omits(event int, id trace.Pool) bool {
 	return event >= c.From && event < c.To && id == c.Of
 }
 
-// Saved returns how many bytes less the program has reserved in the end with the
-// change of its graphs with that number. It is false where a replay without a
-// change does not reserve what the recording did, in the end and at most.
+// Saved returns how many bytes less the program has reserved once its graphs are
+// captured, with the change of them with that number. The recording then had
+// reserved so many bytes; it is false where a replay without a change has not.
 func (a *Answer) Saved(change int, reserved int64) (bytes int64, known bool) {
-	if a == nil || change >= len(a.Graphs) || a.Recorded.WhyNot != "" || a.Graphs[change].Ends ||
-		a.Again.PeakReserved != a.Recorded.PeakReserved || a.Again.EndReserved != reserved {
+	if a == nil || change >= len(a.Graphs) || a.Recorded.WhyNot != "" || a.Graphs[change].Ends || a.Again.Captured != reserved {
 		return 0, false
 	}
-	return reserved - a.Graphs[change].EndReserved, true
+	return reserved - a.Graphs[change].Captured, true
 }

@@ -23,8 +23,9 @@ type Question struct {
 	// the recording's is tried.
 	Releases []string
 	// Graphs are changes of the program's CUDA graphs, each tried alone under the
-	// recorded settings.
-	Graphs []GraphChange
+	// recorded settings. They are captured by the end of event Captured.
+	Graphs   []GraphChange
+	Captured int
 	// Event is the out-of-memory event in question. If the event is of another
 	// kind, the last out-of-memory event counts.
 	Event int
@@ -99,7 +100,7 @@ type Run struct {
 	Torch         string `json:"torch,omitempty"` // the release of PyTorch, "" for the recording's
 	PeakReserved  int64  `json:"peak_reserved_bytes"`
 	PeakAllocated int64  `json:"peak_allocated_bytes"` // in blocks, rounded as the settings say
-	EndReserved   int64  `json:"-"`                    // after the last event
+	Captured      int64  `json:"-"`                    // reserved after the question's event Captured
 	// OOM says that a request failed. OOMEvent is the event of the first failure;
 	// it is −1 if none failed, or if one failed before the first event.
 	OOM      bool `json:"oom"`
