@@ -20,7 +20,7 @@ type question struct {
 	unknown   error // why the recorded settings cannot be used; then the defaults replace them
 	start     start
 	curve     curve
-	pools     pools
+	pools     trace.Pools
 	whole     []trace.Pool // pools that hand out whole blocks
 	givesBack bool         // with the recorded settings the allocator gives memory back early
 	limited   bool         // the recorded settings have a memory fraction
@@ -79,6 +79,13 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 		}
 		answer.Runs = append(answer.Runs, *run)
 	}
+	for _, change := range q.Graphs {
+		run, err := q.try(ctx, trial{settings: q.settings, rules: q.rules, graphs: change})
+		if err != nil {
+			return nil, err
+		}
+		answer.Graphs = append(answer.Graphs, *run)
+	}
 	return answer, nil
 }
 
@@ -104,7 +111,7 @@ func (q *question) prepare() error {
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
 	q.start = startOf(q.Trace, q.Device)
 	q.curve = curveOf(a, q.Device, &q.start.state, q.Event)
-	q.pools = poolsOf(q.Trace, q.Device)
+	q.pools = trace.NewPools(q.Trace, q.Device)
 	return q.check()
 }
 

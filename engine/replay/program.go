@@ -18,6 +18,7 @@ type program struct {
 	a        *alloc.Allocator
 	blocks   map[uint64]alloc.Allocation // by the recorded address
 	run      whatif.Run
+	graphs   whatif.GraphChange
 	level    int64 // reserved in the recording
 	judged   int   // the event up to which releases of memory are judged
 	spent    effort
@@ -32,7 +33,7 @@ const triedOOMs = 64
 // settings.
 func newProgram(q *question, t trial) (*program, error) {
 	p := &program{
-		counted: newCounted(q.memory()), question: q, blocks: make(map[uint64]alloc.Allocation), level: q.curve.begin,
+		counted: newCounted(q.memory()), question: q, blocks: make(map[uint64]alloc.Allocation), level: q.curve.begin, graphs: t.graphs,
 		failures: q.curve.ooms, run: whatif.Run{Settings: t.settings, Torch: t.release, OOMEvent: -1, Note: q.otherwise(t)},
 	}
 	a, err := alloc.New(p, alloc.Options{Device: q.Device.ID, Config: t.settings, Rules: t.rules})
@@ -79,6 +80,10 @@ func (p *program) do(ctx context.Context) error {
 			return ctx.Err()
 		}
 		p.event(i)
+		if len(p.question.Graphs) > 0 && i == p.question.Captured {
+			stats := p.a.Stats()
+			p.run.Captured = stats.Reserved()
+		}
 	}
 	stats := p.a.Stats()
 	p.run.PeakReserved, p.run.PeakAllocated = stats.ReservedBytes.All.Peak, stats.AllocatedBytes.All.Peak
@@ -97,7 +102,7 @@ func (p *program) hold() {
 			if !b.State.Live() || p.run.Ends {
 				continue
 			}
-			end := divertTo(p.a, t.Pools[s.Pool])
+			end := divertTo(p.a, p.graphs.Pool(t.Pools[s.Pool]))
 			p.alloc(-1, b.Addr, b.LiveRequested(), alloc.Stream(t.Streams[s.Stream]))
 			end()
 			if b.State == trace.PendingFree {
@@ -119,7 +124,11 @@ func (p *program) event(i int) {
 		if p.leads(i, e) {
 			return
 		}
-		end := p.question.pools.divert(p.a, e)
+		id := p.question.pools.Of(e)
+		if p.graphs.Omits(i, id) {
+			return
+		}
+		end := divertTo(p.a, p.graphs.Pool(id))
 		p.alloc(i, e.Addr, e.Size, p.streamOf(e))
 		end()
 	case trace.FreeRequested:

@@ -48,7 +48,7 @@ func (r *recording) drop(c call) bool {
 	first := trace.Pool{}
 	for at := c.segments; at < c.end; at = ours(r.events, at+1) {
 		e := r.events.At(at)
-		id := r.pools.of(e)
+		id := r.pools.Of(e)
 		if id == (trace.Pool{}) || e.Kind != trace.SegmentFree && e.Kind != trace.SegmentUnmap {
 			continue
 		}
@@ -84,7 +84,7 @@ func (r *recording) call(from int) call {
 		e := r.events.At(c.end)
 		if e.Kind == trace.Alloc || e.Kind == trace.OOM {
 			c.last = e
-			c.kept = e.Kind == trace.OOM && !c.releases && (c.end == from || r.pools.of(e) != trace.Pool{})
+			c.kept = e.Kind == trace.OOM && !c.releases && (c.end == from || r.pools.Of(e) != trace.Pool{})
 			c.forced = c.releases && grows || e.Kind == trace.OOM && !c.kept
 		}
 		if e.Kind != trace.FreeCompleted && !e.Kind.Segment() {
@@ -119,7 +119,7 @@ func (r *recording) alloc(e *trace.Event) {
 	if e.Kind == trace.OOM {
 		r.spend(failureCost)
 	}
-	end := r.pools.divert(r.a, e)
+	end := divertTo(r.a, r.pools.Of(e))
 	b, err := r.a.Alloc(e.Size, r.streamOf(e), alloc.Tag{})
 	end()
 	switch {

@@ -42,7 +42,7 @@ const firstNowhere = 1 << 62
 
 // alike reports whether requests go to the small or the large pool of one owner.
 func (r *recording) alike(x, y *trace.Event) bool {
-	return x != nil && (x.Size <= trace.SmallLimit) == (y.Size <= trace.SmallLimit) && r.pools.of(x) == r.pools.of(y)
+	return x != nil && (x.Size <= trace.SmallLimit) == (y.Size <= trace.SmallLimit) && r.pools.Of(x) == r.pools.Of(y)
 }
 
 // Unreserve is the driver's.

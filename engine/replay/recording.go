@@ -17,7 +17,7 @@ import (
 type recording struct {
 	a      *alloc.Allocator
 	tables *trace.Tables
-	pools  pools
+	pools  trace.Pools
 	events trace.Events
 	at     int      // the event to come
 	done   int      // events of the allocator that came out right
@@ -43,7 +43,7 @@ const pace = 1 << 12
 // newRecording puts an allocator with the recorded settings into the state before
 // the first event.
 func newRecording(t *trace.Trace, d *trace.Device, settings string, rules alloc.Rules, base *trace.State, whole []trace.Pool) (*recording, error) {
-	r := &recording{tables: t.Tables, events: d.Events, pools: poolsOf(t, d), waits: newWaits()}
+	r := &recording{tables: t.Tables, events: d.Events, pools: trace.NewPools(t, d), waits: newWaits()}
 	if strings.Contains(settings, rejects) {
 		settings += "," + rejects + ":False" // the recording shows what was refused; the device's memory it does not
 	}
@@ -119,7 +119,7 @@ func (r *recording) Record(_ int, e trace.Event) {
 	case e.Kind != want.Kind || e.Size != want.Size || r.own[e.Stream] != r.tables.Streams[want.Stream] ||
 		e.Kind != trace.OOM && e.Addr != want.Addr:
 		if e.Kind == trace.Alloc {
-			r.unshared = r.pools.of(want)
+			r.unshared = r.pools.Of(want)
 		}
 		r.wrong = fmt.Sprintf("the replay has %s, the recording %s", describe(&e, r.own), describe(want, r.tables.Streams))
 	default:

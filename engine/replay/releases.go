@@ -49,6 +49,7 @@ type trial struct {
 	settings string
 	rules    alloc.Rules
 	release  string // as asked for, "" for the recorded rules
+	graphs   whatif.GraphChange
 }
 
 // trials returns every release of the question with all settings, and without
@@ -69,7 +70,7 @@ func (q *question) trials() ([]trial, error) {
 			return nil, &whatif.SettingsError{Settings: "--torch " + release, Cause: err.Error(), Remedy: "--torch 2.9,2.15"}
 		}
 		for _, settings := range q.Settings {
-			list = append(list, trial{settings, rules, rules.String()})
+			list = append(list, trial{settings: settings, rules: rules, release: rules.String()})
 		}
 	}
 	return list, nil

@@ -85,7 +85,7 @@ func (q *question) suspicion() string {
 		return "some memory was asked for at an address (" + trace.AtAddress + "), which is not replayed: "
 	case strings.Contains(q.settings, reserved):
 		return "the reserve of expandable segments depends on the device's memory and on classes of streams, which the file does not say: "
-	case len(q.pools.ranges) > 0:
+	case q.pools.Private():
 		return "some memory is in private pools that are not all recorded: "
 	case q.Device.Overflowed:
 		return "the file lost earlier events: "

@@ -63,6 +63,7 @@ func (x *Index) FindingsWith(b Beside) []Finding {
 		if at >= 0 {
 			f.settle(a, &a.Runs[at])
 		}
+		f.onePool(x.Graphs(a))
 	}
 	return shown(f.ordered())
 }

@@ -221,6 +221,9 @@ func (f *finder) streams() {
 	}
 }
 
+// sharedPool is advice: each graph's next run writes over what the others left.
+const sharedPool = "graphs can share a pool (torch.cuda.graph(g, pool=...)) if they never run at once and none needs what another left there"
+
 func (f *finder) pools() {
 	var reserved, free int64
 	found := make(map[trace.PoolID]bool)
@@ -240,7 +243,10 @@ func (f *finder) pools() {
 	}
 	if free > f.summary.Reserved/20 {
 		// Of a graph's pool nothing can go: the graph uses it whenever it runs.
-		remedy := "graphs that never run at once can share a pool (torch.cuda.graph(g, pool=...))"
+		remedy := sharedPool
+		if len(found) == 1 {
+			remedy = ""
+		}
 		if f.index.words().Serves() {
 			remedy = "cudagraph_capture_sizes (vLLM) or --cuda-graph-max-bs (SGLang) sets how many graphs there are, enforce_eager that there are none"
 		}
@@ -249,5 +255,16 @@ func (f *finder) pools() {
 			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused now; other code cannot use it",
 				quantity.Bytes(reserved), quantity.Plural(len(found), "private pool"), quantity.Bytes(free)),
 		})
+	}
+}
+
+// onePool says what one pool for all graphs would save, as a replay shows.
+func (f *finder) onePool(g *Graphs) {
+	for i := range f.found {
+		if found := &f.found[i]; g != nil && g.OnePool != nil && found.Remedy == sharedPool {
+			if found.Saving = *g.OnePool; found.Saving <= 0 {
+				found.Saving, found.Remedy = 0, ""
+			}
+		}
 	}
 }

@@ -290,7 +290,7 @@ block 0x200000 1048576 inactive
 		},
 		"a private pool": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), `type="small"`, `type="small" pool=0,1`, 1),
-			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused now; other code cannot use it; graphs that never run at once",
+			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused now; other code cannot use it.",
 		},
 	}
 	for name, test := range tests {
@@ -311,13 +311,16 @@ func TestAPoolIsNamedWhereItIsUnused(t *testing.T) {
 		used         int
 		want         string // of the remedy, "" for no finding
 	}{
-		"half of it is unused":     {"", "pool=0,1", 10 << 20, "can share a pool"},
+		"half of two is unused":    {"", "pool=0,1", 10 << 20, "can share a pool"},
 		"half, and it serves":      {server, "pool=0,1", 10 << 20, "cudagraph_capture_sizes"},
 		"a twentieth is unused":    {"", "pool=0,1", 19 << 20, ""},
 		"it is no pool of its own": {"", "", 10 << 20, ""},
 	} {
 		text := fmt.Sprintf("%sdevice 0\nsegment 0x10000000 20971520 type=\"large\" %s\nblock 0x10000000 %[3]d active_allocated requested=%[3]d\nblock 0x%x %d inactive\n",
 			test.before, test.pool, test.used, 0x10000000+test.used, 20<<20-test.used)
+		if test.pool != "" {
+			text += "segment 0x20000000 2097152 pool=0,2\nblock 0x20000000 2097152 active_allocated requested=2097152\n"
+		}
 		remedy := ""
 		for _, f := range indexOf(t, text).allFindings() {
 			if f.Kind == PrivatePoolFinding {

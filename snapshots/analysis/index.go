@@ -26,6 +26,7 @@ type answers struct {
 	judging    func() *category.Judge // returns the first judge, which was begun early; nil for none
 	byCategory lasting[*series]
 	marks      lasting[[]Mark]
+	graphs     lasting[*Graphs]
 	steps      lasting[*stepList]
 	calendar   lasting[*calendar]
 	ooms       lasting[[]OOM]

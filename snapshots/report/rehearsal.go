@@ -60,23 +60,24 @@ type RehearsedGPU struct {
 
 // RehearsedOn is one device of one rank.
 type RehearsedOn struct {
-	Rank             int             `json:"rank"`
-	Device           int             `json:"device"`
-	Steps            int             `json:"steps"`
-	PeakAllocated    int64           `json:"peak_allocated_bytes"`
-	PeakReserved     int64           `json:"peak_reserved_bytes"`
-	DeviceBytes      int64           `json:"device_bytes"`   // the most bytes taken of the device, with the context
-	Together         int64           `json:"together_bytes"` // the same of all processes of the command, 0 if not known
-	Processes        int             `json:"processes"`      // that then were on the device
-	CategoriesAtPeak Categories      `json:"categories_at_peak"`
-	TopLinesAtPeak   []Holding       `json:"top_lines_at_peak"`
-	HoldersAtPeak    []analysis.Held `json:"holders"` // the largest ones
-	Growth           []Grows         `json:"growth"`
-	Findings         []Finding       `json:"findings"`
-	Snapshot         string          `json:"snapshot"` // "" if not asked for
-	OOM              *Shortage       `json:"oom"`      // the last failed request, if the program does not fit
-	Tried            []Remedy        `json:"tried"`    // rehearsed changes, including those in OOM.WouldFit
-	Caught           *Caught         `json:"caught"`   // failed requests that the program caught, if it fits all the same
+	Rank             int              `json:"rank"`
+	Device           int              `json:"device"`
+	Steps            int              `json:"steps"`
+	PeakAllocated    int64            `json:"peak_allocated_bytes"`
+	PeakReserved     int64            `json:"peak_reserved_bytes"`
+	DeviceBytes      int64            `json:"device_bytes"`   // the most bytes taken of the device, with the context
+	Together         int64            `json:"together_bytes"` // the same of all processes of the command, 0 if not known
+	Processes        int              `json:"processes"`      // that then were on the device
+	CategoriesAtPeak Categories       `json:"categories_at_peak"`
+	TopLinesAtPeak   []Holding        `json:"top_lines_at_peak"`
+	HoldersAtPeak    []analysis.Held  `json:"holders"` // the largest ones
+	Growth           []Grows          `json:"growth"`
+	Findings         []Finding        `json:"findings"`
+	Graphs           *analysis.Graphs `json:"graphs,omitempty"` // if there are CUDA graphs
+	Snapshot         string           `json:"snapshot"`         // "" if not asked for
+	OOM              *Shortage        `json:"oom"`              // the last failed request, if the program does not fit
+	Tried            []Remedy         `json:"tried"`            // rehearsed changes, including those in OOM.WouldFit
+	Caught           *Caught          `json:"caught"`           // failed requests that the program caught, if it fits all the same
 
 	device *Device
 	index  *analysis.Index
@@ -143,6 +144,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		}
 		held := on.index.HeldAt(d.PeakEvent)
 		on.HoldersAtPeak, on.Growth, on.Findings = held[:min(len(held), reportedStacks)], on.growth(r.GPU.Total), d.Findings
+		on.Graphs = d.Graphs
 		if failed && d.failure != nil {
 			on.OOM = newShortage(on.index, d.failure)
 		}

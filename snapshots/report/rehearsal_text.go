@@ -230,6 +230,7 @@ func (on *RehearsedOn) holders(p *page, total int64) {
 	d.labels(p)
 	d.gathered(p)
 	d.lineLines(p, x, "")
+	graphLines(p, on.Graphs)
 	on.told(p, total)
 	on.trials(p)
 }

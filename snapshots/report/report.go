@@ -52,6 +52,7 @@ type Device struct {
 	DistinctStacks        int                  `json:"distinct_stacks"`
 	OOM                   []OOM                `json:"oom"`
 	Pools                 []Pool               `json:"pools"`
+	Graphs                *analysis.Graphs     `json:"graphs,omitempty"` // if there are CUDA graphs
 	CategoriesAtPeak      Categories           `json:"categories_at_peak"`
 	RulesAtPeak           []analysis.RuleBytes `json:"category_rules_at_peak"`
 	LabelsAtPeak          []analysis.Label     `json:"labels_at_peak"` // of the program's own
@@ -229,10 +230,12 @@ func newOOM(x *analysis.Index, o *analysis.OOM, frames bool) OOM {
 func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 	for i := range r.Devices {
 		d, x := &r.Devices[i], r.indexes[i]
-		q, trial := whatif.Question{Trace: x.Trace(), Device: x.Trace().Device(d.Device)}, x.Trial()
+		event := analysis.NoEvent
 		if d.failure != nil {
-			q.Event = d.failure.Event
-		} else if q.Settings, q.Exact = []string{trial}, true; trial == "" {
+			event = d.failure.Event
+		}
+		q, needed := x.Ask(event)
+		if !needed {
 			continue
 		}
 		a, err := ask(ctx, q)
@@ -251,7 +254,7 @@ func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
 
 // tell looks for the device's findings, with all that is known.
 func (d *Device) tell(x *analysis.Index) {
-	d.found = x.FindingsWith(d.beside)
+	d.found, d.Graphs = x.FindingsWith(d.beside), x.Graphs(d.beside.Replay)
 	d.Findings = findings(x, d.found)
 }
 

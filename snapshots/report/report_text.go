@@ -71,6 +71,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.Card.text(p)
 	d.Host.text(p)
 	d.poolLines(p)
+	graphLines(p, d.Graphs)
 	d.Steps.text(p)
 	d.categories(p, x)
 	d.labels(p)

@@ -39,9 +39,9 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 	l = p.failureFirst(f, a)
 	below := []section{p.findings(f.left, f.findingRows()), p.gauges(), p.settings()}
 	if f.right > 0 {
-		return append(l, below...), []section{p.holding(a, f.right, f.h), p.history(8), p.pools(), p.pinned(), p.source()}
+		return append(l, below...), []section{p.holding(a, f.right, f.h), p.history(8), p.pools(), p.graphs(), p.pinned(), p.source()}
 	}
-	return append(append(l, below...), p.pools(), p.pinned(), p.source()), nil
+	return append(append(l, below...), p.pools(), p.graphs(), p.pinned(), p.source()), nil
 }
 
 // failureFirst are the parts above the findings.
@@ -110,13 +110,9 @@ type replayQuestion struct {
 // replay is the answer, nil where there is nothing to replay. If it cannot be
 // replayed, w says why.
 func replay(ctx context.Context, q replayQuestion) *whatif.Answer {
-	asked := whatif.Question{Trace: q.index.Trace(), Device: q.index.Device(), Event: q.event}
-	if q.event == analysis.NoEvent {
-		trial := q.index.Trial()
-		if trial == "" {
-			return nil
-		}
-		asked.Settings, asked.Exact = []string{trial}, true
+	asked, needed := q.index.Ask(q.event)
+	if !needed {
+		return nil
 	}
 	a, err := q.ask.WhatIf(ctx, asked)
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// lookout has the findings on the device, and the devices that ran out of memory.
+// lookout has the findings on the device, its CUDA graphs, and the devices that ran out
+// of memory.
 type lookout struct {
-	found []analysis.Finding
-	short []analysis.Shortage
+	found  []analysis.Finding
+	graphs *analysis.Graphs // nil for none
+	short  []analysis.Shortage
 }
 
 // lookQuestion asks for the findings with what is known beside a device's events by now.
@@ -25,7 +27,7 @@ type lookQuestion struct {
 
 func look(_ context.Context, q lookQuestion) lookout {
 	x := q.index
-	o := lookout{found: x.FindingsWith(q.beside)}
+	o := lookout{found: x.FindingsWith(q.beside), graphs: x.Graphs(q.beside.Replay)}
 	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
 		return o
 	}

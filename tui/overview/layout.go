@@ -84,11 +84,11 @@ func (p *Page) sections(f frame) (l, r []section) {
 	if f.right == 0 {
 		return []section{
 			p.devices(f.left), p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(f.compact), p.holders(6), p.history(4), p.steps(),
-			p.ooms(), p.pools(), p.pinned(), p.source(), p.settings(),
+			p.ooms(), p.pools(), p.graphs(), p.pinned(), p.source(), p.settings(),
 		}, nil
 	}
 	l = []section{p.devices(f.left), p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(false), p.settings()}
-	r = []section{p.steps(), p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.pinned(), p.source()}
+	r = []section{p.steps(), p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.graphs(), p.pinned(), p.source()}
 	left := f.h - f.total(r) - 3 - f.gap()
 	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
 }

@@ -53,9 +53,9 @@ func (p *Page) liveSections(f frame) (l, r []section) {
 	l = append([]section{p.stepLine(), p.findings(f.left, min(rows, f.findingRows()))}, below...)
 	if f.right == 0 {
 		left := f.h - f.total(l) - 2 - f.gap()
-		return append(l, p.history(max(left, 4)), p.steps(), p.program(), p.holders(6), p.ooms(), p.pools(), p.liveSource(), p.settings()), nil
+		return append(l, p.history(max(left, 4)), p.steps(), p.program(), p.holders(6), p.ooms(), p.pools(), p.graphs(), p.liveSource(), p.settings()), nil
 	}
-	r = []section{p.steps(), p.holders(min(max(f.h/3, 6), holderCount)), p.program(), p.ooms(), p.pools(), p.liveSource(), p.settings()}
+	r = []section{p.steps(), p.holders(min(max(f.h/3, 6), holderCount)), p.program(), p.ooms(), p.pools(), p.graphs(), p.liveSource(), p.settings()}
 	left := f.h - f.total(r) - 2 - f.gap()
 	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
 }

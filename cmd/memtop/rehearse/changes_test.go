@@ -75,7 +75,7 @@ func TestARehearsalCompilesAgain(t *testing.T) {
 	s := &stage{folder: "/stage"}
 	for users, want := range map[string]bool{"": true, "/mine": false} {
 		t.Setenv(inductorCache, users)
-		if got := slices.Contains(s.environment("", &trial{}, &Rehearsal{}), inductorCache+"=/stage/inductor"); got != want {
+		if got := slices.Contains(s.environment("", &trial{}, &Rehearsal{}), inductorCache+"=/stage/torchinductor"); got != want {
 			t.Errorf("where the user has %q the folder is a fresh one: %t", users, got)
 		}
 	}

@@ -89,8 +89,10 @@ func (s *stage) environment(agent string, t *trial, r *Rehearsal) []string {
 			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.Devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
 		)
 	}
-	if os.Getenv(inductorCache) == "" { // what Inductor has compiled before takes other memory than what it compiles
-		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "inductor"))
+	// What Inductor has compiled before takes other memory than what it compiles. Code in a folder of this name is known
+	// to be generated.
+	if os.Getenv(inductorCache) == "" {
+		environ = append(environ, inductorCache+"="+filepath.Join(s.folder, "torchinductor"))
 	}
 	return append(sensor.Environment(environ, s.host),
 		imitation.GPUVariable+"="+t.gpu.Variable(r.Devices, t.endless),

@@ -22,6 +22,10 @@ type Question struct {
 	// settings. Settings that are nil are then the recorded ones. Without releases
 	// the recording's is tried.
 	Releases []string
+	// Graphs are changes of the program's CUDA graphs, each tried alone under the
+	// recorded settings. They are captured by the end of event Captured.
+	Graphs   []GraphChange
+	Captured int
 	// Event is the out-of-memory event in question. If the event is of another
 	// kind, the last out-of-memory event counts.
 	Event int
@@ -57,6 +61,8 @@ type Answer struct {
 	// trace has no history.
 	Again *Run
 	Runs  []Run // in the order of the question's settings; none without a history
+	// Graphs are in the order of the question's.
+	Graphs []Run
 }
 
 // Recorded is what the recorded program really took.
@@ -94,6 +100,7 @@ type Run struct {
 	Torch         string `json:"torch,omitempty"` // the release of PyTorch, "" for the recording's
 	PeakReserved  int64  `json:"peak_reserved_bytes"`
 	PeakAllocated int64  `json:"peak_allocated_bytes"` // in blocks, rounded as the settings say
+	Captured      int64  `json:"-"`                    // reserved after the question's event Captured
 	// OOM says that a request failed. OOMEvent is the event of the first failure;
 	// it is −1 if none failed, or if one failed before the first event.
 	OOM      bool `json:"oom"`

@@ -178,12 +178,15 @@ def place(frame: Any) -> str:
 
 def _line(frame: Any) -> _Line:
     """Return the innermost line outside PyTorch and the agent, or "" and 0 if there is none."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_TORCH, FOLDER, "<frozen")):
-            return file, frame.f_lineno
+    frame = outside(frame)
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+def outside(frame: Any) -> Any:
+    """Return the innermost frame outside PyTorch and the agent, None if there is none."""
+    while frame is not None and frame.f_code.co_filename.startswith((_TORCH, FOLDER, "<frozen")):
         frame = frame.f_back
-    return "", 0
+    return frame
 
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep

@@ -30,6 +30,7 @@ from ..memory.history import History
 from ..memory.shortening import PROTOCOL
 from ..safety.threads import called_by_pytorch
 from . import call_arguments, deepspeed_zero, given_values, ranks, sent_objects, single_rank
+from .captures import Captures
 from .counted_rows import CountedRows
 from .cycles import Cycles
 from .device_reads import Reads
@@ -60,6 +61,7 @@ class Rehearsal:
         self._passed = RecordedStreams()
         self._purposes = Purposes()
         self._cycles = Cycles()
+        self._captures = Captures()
         self._edits = Edits()
         self._pinned = Pinned()
         self._counted_rows = CountedRows(self._reads, given_values.upper())
@@ -92,6 +94,7 @@ class Rehearsal:
         self._counted_rows.begin()
         self._passed.begin()
         self._cycles.begin()
+        self._captures.begin()
         self._purposes.begin()
         self._keep_peaks()
         listen(self._after_step)
@@ -205,6 +208,7 @@ class Rehearsal:
         self._purposes.look(last=True)
         contents = torch.cuda.memory._snapshot()
         self._purposes.write(contents, self._cycles.collected)
+        self._captures.write(contents)
         with open(path, "wb") as file:
             pickle.dump(contents, file, PROTOCOL)
 
