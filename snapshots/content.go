@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"regexp"
@@ -63,20 +64,30 @@ var answer = regexp.MustCompile(`^\s*\{\s*"schema":\s*"memtop\.(report|ranks)/`)
 
 var refusedAnswer = refusal{
 	reason: "this is what memtop report --json printed of a snapshot, and not a snapshot",
-	remedy: "memtop report and memtop check read it with those of the other ranks, such as rank0.json and rank1.json",
+	remedy: "memtop report and memtop check compare it with those of other ranks",
 }
 
-// IsAnswer reports whether a file begins as what memtop report --json prints. A file that cannot be read does not.
-func IsAnswer(path string) bool {
-	f, size := openRegular(path)
+// Answer returns the beginning of a file that memtop report --json printed, nil for any other file. If it cannot be
+// read on, it ends there.
+func Answer(path string, most int64) []byte {
+	f, _ := openRegular(path)
 	if f == nil {
-		return false
+		return nil
 	}
 	defer func() { _ = f.Close() }() // it was only read from
-	head := make([]byte, min(size, 128))
-	_, err := io.ReadFull(f, head)
-	return err == nil && answer.Match(head)
+	r := bufio.NewReader(io.LimitReader(f, most))
+	if head, _ := r.Peek(answerHead); !answer.Match(head) {
+		return nil
+	}
+	text, _ := io.ReadAll(r)
+	return text
 }
+
+// IsAnswer reports whether memtop report --json printed a file.
+func IsAnswer(path string) bool { return Answer(path, answerHead) != nil }
+
+// answerHead is how many bytes show that a file is an answer.
+const answerHead = 128
 
 // recognise tells the kind of a stream by its first bytes.
 func recognise(head []byte) (content, *refusal) {

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/snapshots"
@@ -23,8 +21,8 @@ type answer struct {
 func (l *loader) readAnswers(paths []string) {
 	read := make([]answer, len(paths))
 	fewAtOnce(len(paths), func(_, at int) {
-		if snapshots.IsAnswer(paths[at]) {
-			read[at].Answer, read[at].err = l.readAnswer(paths[at])
+		if text := snapshots.Answer(paths[at], report.MostAnswer+1); text != nil {
+			read[at].Answer, read[at].err = l.readAnswer(paths[at], text)
 		}
 	})
 	for i, a := range read {
@@ -34,16 +32,7 @@ func (l *loader) readAnswers(paths []string) {
 	}
 }
 
-func (l *loader) readAnswer(path string) (*report.Answer, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read from
-	text, err := io.ReadAll(io.LimitReader(f, report.MostAnswer+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
+func (l *loader) readAnswer(path string, text []byte) (*report.Answer, error) {
 	a, err := report.ReadAnswer(text)
 	if err != nil {
 		return nil, &snapshots.CorruptError{

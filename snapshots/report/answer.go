@@ -106,7 +106,7 @@ func (a *Answer) OfRank(r *ranks.Row) json.RawMessage {
 func (a *Answer) Gate(limits Limits) (*Gate, error) {
 	devices := make([]gauged, len(a.Devices))
 	for i := range a.Devices {
-		devices[i] = gauged{a.Devices[i].Device, nil, a.Devices[i].Measures}
+		devices[i] = gauged{a.Devices[i].Device, a.Devices[i].Measures}
 	}
 	return gateOf(devices, limits)
 }

@@ -36,7 +36,6 @@ type GateDevice struct {
 	Peak   *GatePeak   `json:"peak"`
 	Growth *GateGrowth `json:"growth"`
 	Host   *GateHost   `json:"host,omitempty"` // of the first device, if there is a limit
-	index  *analysis.Index
 }
 
 // GatePeak checks the highest level against its limit. It has sites only if it is
@@ -61,7 +60,7 @@ type GateSite struct {
 	Count        int      `json:"count"`
 	BytesPerStep int64    `json:"bytes_per_step"`
 	Frames       []string `json:"frames"` // innermost first
-	holder       analysis.Holder
+	telling      []string // the frames that tell most, nil if there are no others
 }
 
 // GateHost checks how the program's memory on the host grows.
@@ -102,7 +101,7 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	devices := make([]gauged, len(t.Devices))
 	for i := range t.Devices {
 		x := analysis.NewIndex(t, &t.Devices[i])
-		devices[i] = gauged{x.Device().ID, x, measuresOf(x, i, limits, x.Frames)}
+		devices[i] = gauged{x.Device().ID, measuresOf(x, i, limits, x.Frames)}
 	}
 	return gateOf(devices, limits)
 }
@@ -110,7 +109,6 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 // gauged is a device with what its limits are held against.
 type gauged struct {
 	device int
-	index  *analysis.Index // nil if all that is known is a report
 	Measures
 }
 
@@ -119,7 +117,7 @@ func gateOf(devices []gauged, limits Limits) (*Gate, error) {
 	steps, measured := 0, false
 	for i := range devices {
 		from, d := &devices[i], &g.Devices[i]
-		d.Device, d.index = from.device, from.index
+		d.Device = from.device
 		if m := from.Peak; m != nil && limits.Peak >= 0 {
 			d.Peak = &GatePeak{*m, limits.Peak, m.RequestedBytes > limits.Peak}
 			d.Peak.Sites = g.hold(d.Peak.Exceeded, m.Sites)

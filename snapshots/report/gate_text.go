@@ -94,17 +94,17 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 	for i := range l.Sites {
 		s := &l.Sites[i]
 		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
-		s.lines(p, d.index, lead)
+		s.lines(p, lead)
 	}
 }
 
-// lines writes a site. Without an index its frames are those that tell most.
-func (s *GateSite) lines(p *page, x *analysis.Index, lead string) {
-	if x != nil {
-		holderLines(p, x, lead, s.holder)
-		return
+// lines writes a site: the frames that tell most below each other, with a lead before the
+// first.
+func (s *GateSite) lines(p *page, lead string) {
+	if s.telling == nil {
+		s.telling = s.Frames
 	}
-	for _, label := range s.Frames[:min(len(s.Frames), siteFrames)] {
+	for _, label := range s.telling[:min(len(s.telling), siteFrames)] {
 		place, _, _ := strings.Cut(label, " ")
 		p.line("%s%s", lead, withFolders(label, label[strings.LastIndexAny(place, `/\`)+1:], p.width-cells(lead)))
 		lead = strings.Repeat(" ", cells(lead))
@@ -119,7 +119,7 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	}
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		s.lines(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count))
+		s.lines(p, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count))
 	}
 }
 

@@ -53,7 +53,7 @@ func measuresOf(x *analysis.Index, number int, limits Limits, frames func(trace.
 		if s.PeakRequested > limits.Peak {
 			holders, _ := x.AtPeak()
 			for _, h := range holders[:min(len(holders), gateSites)] {
-				m.Peak.Sites = append(m.Peak.Sites, GateSite{h.Bytes, h.Count, 0, frames(h.Stack), h})
+				m.Peak.Sites = append(m.Peak.Sites, GateSite{h.Bytes, h.Count, 0, frames(h.Stack), telling(x, h.Stack)})
 			}
 		}
 	}
@@ -77,8 +77,7 @@ func growthOf(x *analysis.Index, limit int64, frames func(trace.StackID) []strin
 	m := &MeasuredGrowth{BytesPerStep: x.PerStep(moments, grown), Steps: len(moments) - 1, Sites: make([]GateSite, 0)}
 	if m.BytesPerStep > limit {
 		for _, g := range grown[:min(len(grown), gateSites)] {
-			h := analysis.Holder{Stack: g.Stack, Bytes: g.Bytes, Count: g.Count}
-			m.Sites = append(m.Sites, GateSite{g.Bytes, g.Count, g.PerStep, frames(g.Stack), h})
+			m.Sites = append(m.Sites, GateSite{g.Bytes, g.Count, g.PerStep, frames(g.Stack), telling(x, g.Stack)})
 		}
 	}
 	return m
@@ -86,18 +85,16 @@ func growthOf(x *analysis.Index, limit int64, frames func(trace.StackID) []strin
 
 // telling returns the frames of a stack that tell most, or what stands for a stack that
 // is not known.
-func telling(x *analysis.Index) func(trace.StackID) []string {
-	return func(stack trace.StackID) (labels []string) {
-		if stack <= trace.EmptyStack {
-			return []string{x.HolderName(analysis.Holder{Stack: stack})}
-		}
-		for _, frame := range x.Telling(stack, siteFrames) {
-			label := x.FrameLabel(frame)
-			if short := x.ShortLabel(frame); !strings.HasSuffix(label, short) {
-				label = short // of compiled code
-			}
-			labels = append(labels, label)
-		}
-		return labels
+func telling(x *analysis.Index, stack trace.StackID) (labels []string) {
+	if stack <= trace.EmptyStack {
+		return []string{x.HolderName(analysis.Holder{Stack: stack})}
 	}
+	for _, frame := range x.Telling(stack, siteFrames) {
+		label := x.FrameLabel(frame)
+		if short := x.ShortLabel(frame); !strings.HasSuffix(label, short) {
+			label = short // of compiled code
+		}
+		labels = append(labels, label)
+	}
+	return labels
 }

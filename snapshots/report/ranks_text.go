@@ -33,11 +33,15 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	table := newRankTable(r.rows)
 	p.line("%s  %s", table.line(func(c *rankColumn) string { return c.head }), table.named)
 	rows := r.outliersFirst()
-	for _, row := range rows[:min(len(rows), mostRows)] {
+	shown := len(rows)
+	if shown > mostRows {
+		shown = fewRows
+	}
+	for _, row := range rows[:shown] {
 		p.line("%s", table.row(row))
 	}
-	if len(rows) > mostRows {
-		p.line("      and %s; --json has all", quantity.Plural(len(rows)-mostRows, "more rank"))
+	if more := len(rows) - shown; more > 0 {
+		p.line("      and %s; --json has all", quantity.Plural(more, "more rank"))
 	}
 	if row := r.worst(); row != nil {
 		p.line("")
@@ -47,8 +51,12 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-// mostRows is how many ranks the text has a row for.
-const mostRows = 64
+// The text has a row for each of so many ranks. Of more it has only the first, so that
+// they and the findings fit on a small screen.
+const (
+	mostRows = 64
+	fewRows  = 12
+)
 
 // outliersFirst returns the rows of ranks that a finding is about, in the order of the
 // findings, and then the others.

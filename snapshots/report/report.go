@@ -151,7 +151,7 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 	fullest, uneven := analysis.Uneven(indexes)
 	for i, x := range indexes {
 		d := newDevice(x)
-		d.Measures = measuresOf(x, i, Limits{}, telling(x))
+		d.Measures = measuresOf(x, i, Limits{}, func(s trace.StackID) []string { return telling(x, s) })
 		if x == fullest {
 			d.beside.Uneven = uneven
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Finding is a difference between one or several ranks and the others, or a fact
@@ -145,7 +146,7 @@ func spans(numbers []int) string {
 			j++
 		}
 		if len(spans) == mostSpans {
-			return joined(append(spans, strconv.Itoa(len(numbers)-i)+" more"))
+			return joined(append(spans, quantity.Plural(len(numbers)-i, "other")))
 		}
 		span := strconv.Itoa(numbers[i])
 		if j > i {

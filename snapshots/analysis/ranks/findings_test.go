@@ -209,7 +209,7 @@ func TestManyRanksAreNotAllListed(t *testing.T) {
 		changes[3*i] = holding(trace.Activation, gib)
 	}
 	found := Findings(job(61, changes))
-	if len(found) != 1 || !strings.Contains(found[0].Evidence, "; ranks 3, 6, 9, 12, 15, 18, 21, 24 and 11 more hold more too") || len(found[0].Ranks) != 20 {
+	if len(found) != 1 || !strings.Contains(found[0].Evidence, "; ranks 3, 6, 9, 12, 15, 18, 21, 24 and 11 others hold more too") || len(found[0].Ranks) != 20 {
 		t.Errorf("got %s", lines(found))
 	}
 }
