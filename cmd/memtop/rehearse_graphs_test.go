@@ -24,8 +24,8 @@ func countedGraphs(t *testing.T, python, pools, leftOut string) (said *analysis.
 	return r.Ranks[0].Graphs, regexp.MustCompile("size .*").FindAllString(r.stderr, -1), end
 }
 
-// TestGraphsSaveWhatTheChangedProgramDoes has the program change its pools, and leave a size out.
-func TestGraphsSaveWhatTheChangedProgramDoes(t *testing.T) {
+// TestRehearsedGraphsSaveWhatTheChangedProgramDoes has the program change its pools, and leave a size out.
+func TestRehearsedGraphsSaveWhatTheChangedProgramDoes(t *testing.T) {
 	python := besideOthers(t)
 	said, counted, end := countedGraphs(t, python, "separate", "0")
 	var lines []string

@@ -246,8 +246,8 @@ dist.all_gather_into_tensor(torch.empty(800, device="cuda"), torch.empty(100, de
 	}
 }
 
-// TestPinnedMemoryIsWhatPyTorchCounts compares with PyTorch's own counters, and with what the script asked for.
-func TestPinnedMemoryIsWhatPyTorchCounts(t *testing.T) {
+// TestRehearsedPinnedMemoryIsWhatPyTorchCounts compares with PyTorch's own counters, and with what the script asked for.
+func TestRehearsedPinnedMemoryIsWhatPyTorchCounts(t *testing.T) {
 	const script = "../../engine/device/cuda/imitation/testdata/scripts/pinned.py"
 	python := cudaPython(t)
 	r := rehearseWith(t, "--steps", "all", "--", python, script)
