@@ -25,7 +25,10 @@ func (a *app) reportCommand() *cobra.Command {
 If several files are the ranks of one job, such as rank0.pickle and rank1.pickle, print a
 row for each and the differences between them; the JSON also has each report. For a
 process, --all-ranks does the same. A folder stands for the snapshots in it, or in the last
-of its folders, such as iteration_20.
+of its folders, such as iteration_20, with a row for each of these folders.
+
+What memtop report --json printed of ranks stands for their snapshots, which may lie on
+other machines: memtop report rank0.json rank1.json.
 
 --by prints a table of what each line, function, file or module holds, by itself and
 together with what it calls. Memory counts for the innermost line of the program's own
