@@ -99,6 +99,7 @@ func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 		"of an older memtop":       {change(`"compared"`, `"other"`), "did not yet compare"},
 		"of no device":             {change(`"devices"`, `"others"`), "no report has such devices"},
 		"not of the fullest":       {change("\"compared\": {\n    \"device\": 0", "\"compared\": {\n    \"device\": 1"), "no report has such devices"},
+		"without what limits need": {change(`"measures"`, `"others"`), "no report has such devices"},
 		"too many lines":           {change(`"lines_at_peak": [`, `"lines_at_peak": [`+strings.Repeat("{},", reportedLines+1)), "no report has such devices"},
 		"too many sites":           {change(`"sites": [`, `"sites": [`+strings.Repeat(site+",", gateSites)), "no report has such devices"},
 		"too large":                {good + strings.Repeat(" ", MostAnswer), "it has more than 8.0 MiB"},
@@ -112,7 +113,7 @@ func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 }
 
 func FuzzReadAnswer(f *testing.F) {
-	f.Add(printed(f, pytorchtest.Random(pytorchtest.Options{Seed: 3})))
+	f.Add(printed(f, tracetest.Parse(f, tracetest.Frames+"device 0\nalloc 0x100000 1024 @1 stack=act\n")))
 	f.Add([]byte(`{"schema":"memtop.report/1","compared":{"step":-9223372036854775808,"growth_bytes_per_step":9223372036854775807,"capacity_bytes":1,"out_of_memory":1},
 		"devices":[{"measures":{"peak":{"requested_bytes":-9223372036854775808,"sites":[{"frames":[]},{"frames":["/"]}]}}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -170,6 +171,10 @@ func TestIterationsHaveARowEach(t *testing.T) {
 			[][]ranks.Row{{row(0, "d/i1", 9*mib), row(1, "d/i1", 8*mib)}, {row(0, "d/i2", 9*mib), row(1, "d/i2", 11*mib)}},
 			[]string{"        9.0 MiB     0           -  d/i1\n", "       11.0 MiB     1    +3.0 MiB  d/i2\n", "What rank 1 has more", "  memtop diff d/i1/rank1.pickle d/i2/rank1.pickle --at peak\n"},
 		},
+		"since the iteration before": {
+			[][]ranks.Row{{row(0, "d/i1", 5*mib)}, {row(0, "d/i2", 9*mib)}, {row(0, "d/i3", 11*mib)}},
+			[]string{"        9.0 MiB     0    +4.0 MiB  d/i2\n", "       11.0 MiB     0    +2.0 MiB  d/i3\n", "  memtop diff d/i1/rank0.pickle d/i3/rank0.pickle --at peak\n"},
+		},
 		"one that was not there before": {
 			[][]ranks.Row{{row(0, "d/i1", 9*mib)}, {row(1, "d/i2", 11*mib)}},
 			[]string{"       11.0 MiB     1           -  d/i2\n"},
@@ -184,7 +189,8 @@ func TestIterationsHaveARowEach(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := NewRanks(test.all[1], make([]json.RawMessage, len(test.all[1])))
+			last := test.all[len(test.all)-1]
+			r, err := NewRanks(last, make([]json.RawMessage, len(last)))
 			fatal.If(t, err)
 			r.SetIterations(test.all)
 			text := pageOf(t, r, 80)
