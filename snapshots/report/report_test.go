@@ -56,7 +56,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"measures peak requested_bytes event sites bytes count bytes_per_step frames steps_marked growth host " +
 	"compared device step step_ns allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes measured capacity_bytes others_bytes settings " +
 	"growth_bytes_per_step out_of_memory failed_at_us " +
-	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter other"
+	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference gathered-parameter communication other"
 
 func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	tr := tracetest.Parse(t, tracetest.Frames+`
