@@ -78,7 +78,7 @@ func (r *Rehearsal) host(p *page) {
 	}
 	what := "of this machine's memory at most"
 	if len(r.Hosts) > 1 {
-		what = fmt.Sprintf("of this machine's memory at most; rank %d has %s", fullest.Rank, quantity.Bytes(fullest.Pinned))
+		what = fmt.Sprintf("of this machine's memory; rank %d: %s", fullest.Rank, quantity.Bytes(fullest.Pinned))
 	}
 	p.line("")
 	p.line("  %-16s%12s  %s", "pinned", quantity.Bytes(all.Pinned), what)
