@@ -1,6 +1,9 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 )
@@ -12,18 +15,26 @@ type Compared struct {
 	AtPeak Categories `json:"categories_at_peak"`
 }
 
-// compare adds the numbers by which ranks are compared, and the rank if the file or its
-// name says one.
-func (r *Report) compare(indexes []*analysis.Index) {
-	x := ranks.Fullest(indexes)
-	if x == nil {
-		return
+// MarshalJSON adds the numbers by which ranks are compared, and the rank if the file or
+// its name says one. A text has neither, and they take a replay of the segments.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	if x := ranks.Fullest(r.indexes); x != nil && r.Compared == nil {
+		f := ranks.Alone(r.Source.Path)
+		row := f.Row(x)
+		r.compare(&row)
 	}
-	f := ranks.Alone(r.Source.Path)
-	row := f.Row(x)
-	r.Compared = &Compared{row, Categories{Bytes: row.AtPeak}}
+	type plain Report // without this method
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // whoever encodes the whole decides that
+	err := encoder.Encode((*plain)(r))
+	return text.Bytes(), err
+}
+
+func (r *Report) compare(row *ranks.Row) {
+	r.Compared = &Compared{*row, Categories{Bytes: row.AtPeak}}
 	if row.Rank.Rank != ranks.Unranked {
-		r.Place = placeOf(&row)
+		r.Place = placeOf(row)
 	}
 }
 

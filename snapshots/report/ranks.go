@@ -100,6 +100,7 @@ func LiveRank(t *trace.Trace, host string) (*Live, ranks.Row) {
 // OfRank is [Of] for a rank of a job.
 func OfRank(t *trace.Trace, indexes []*analysis.Index, r *ranks.Row) *Report {
 	report := Of(t, indexes)
+	report.compare(r)
 	report.Place = placeOf(r)
 	return report
 }

@@ -26,7 +26,7 @@ type Report struct {
 	Annotations int       `json:"annotations"`
 	Devices     []Device  `json:"devices"`
 	Pinned      *Pinned   `json:"pinned_host,omitempty"` // if the file has some
-	Compared    *Compared `json:"compared"`              // null without a device
+	Compared    *Compared `json:"compared"`              // null without a device, see MarshalJSON
 
 	notices []string
 	indexes []*analysis.Index
@@ -158,7 +158,6 @@ func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 		d.tell(x)
 		r.Devices[i] = d
 	}
-	r.compare(indexes)
 	return r
 }
 
