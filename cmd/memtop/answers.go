@@ -63,8 +63,11 @@ func (l *loader) ranksOf(paths []string) []ranks.File {
 // iterations returns the ranks in each of the folders in a folder, nil where it does not
 // have several, or where they have others than ranks.
 func (l *loader) iterations(paths []string) (all [][]ranks.File) {
+	if len(paths) > 1 {
+		return nil
+	}
 	folders, err := snapshots.Folders(paths[0])
-	if err != nil || len(paths) > 1 || len(folders) < 2 {
+	if err != nil || len(folders) < 2 {
 		return nil // what opens it reports the error
 	}
 	for _, folder := range folders {

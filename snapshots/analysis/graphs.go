@@ -41,7 +41,7 @@ type Graphs struct {
 // Graphs returns the device's CUDA graphs, nil if it has none. The answer is that
 // to [Index.Ask], nil where it is not known.
 func (x *Index) Graphs(a *whatif.Answer) *Graphs {
-	found := *x.kept.graphs.get(x, func(*Graphs) *Graphs { return x.findGraphs() })
+	found := *x.foundGraphs()
 	if found.Pools == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (x *Index) graphChanges(found *Graphs) (list []whatif.GraphChange) {
 // Ask returns the question whose answer the device's findings and graphs need, and
 // the request that failed at an event; NoEvent is none. It is false if they need none.
 func (x *Index) Ask(event int) (q whatif.Question, needed bool) {
-	found := x.kept.graphs.get(x, func(*Graphs) *Graphs { return x.findGraphs() })
+	found := x.foundGraphs()
 	q = whatif.Question{Trace: x.trace, Device: x.device, Graphs: x.graphChanges(found), Captured: x.captured(found), Event: event}
 	if event != NoEvent {
 		return q, true
@@ -102,6 +102,10 @@ func (x *Index) Ask(event int) (q whatif.Question, needed bool) {
 		q.Settings = append(q.Settings, trial)
 	}
 	return q, len(q.Settings)+len(q.Graphs) > 0
+}
+
+func (x *Index) foundGraphs() *Graphs {
+	return x.kept.graphs.get(x, func(*Graphs) *Graphs { return x.findGraphs() })
 }
 
 // findGraphs finds the captures, which do not overlap, and the pools that graphs

@@ -99,6 +99,15 @@ type Holding struct {
 	Count int    `json:"count"`
 }
 
+// holdings returns what the first lines hold.
+func holdings(lines []Line) []Holding {
+	all := make([]Holding, 0)
+	for _, l := range lines[:min(len(lines), reportedStacks)] {
+		all = append(all, Holding{l.name(), l.Bytes, l.Count})
+	}
+	return all
+}
+
 // Shortage is a request that failed for lack of memory.
 type Shortage struct {
 	Asked    int64      `json:"asked_bytes"`
@@ -139,9 +148,7 @@ func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
 		}
 		on.device, on.index = d, of.indexes[i]
 		on.CategoriesAtPeak = d.CategoriesAtPeak
-		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
-			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
-		}
+		on.TopLinesAtPeak = holdings(d.LinesAtPeak)
 		held := on.index.HeldAt(d.PeakEvent)
 		on.HoldersAtPeak, on.Growth, on.Findings = held[:min(len(held), reportedStacks)], on.growth(r.GPU.Total), d.Findings
 		on.Graphs = d.Graphs

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/quantity"
 )
@@ -35,10 +37,7 @@ const pinnedLines = 3
 func (r *Rehearsal) AddHost(h RehearsedHost, of *Report) {
 	h.Lines = make([]Holding, 0)
 	if of != nil && of.Pinned != nil {
-		h.pinned = of.Pinned
-		for _, l := range of.Pinned.LinesAtPeak[:min(len(of.Pinned.LinesAtPeak), reportedStacks)] {
-			h.Lines = append(h.Lines, Holding{l.name(), l.Bytes, l.Count})
-		}
+		h.pinned, h.Lines = of.Pinned, holdings(of.Pinned.LinesAtPeak)
 	}
 	r.Hosts = append(r.Hosts, h)
 }
@@ -70,12 +69,7 @@ func (r *Rehearsal) host(p *page) {
 	if all.Pinned == 0 {
 		return
 	}
-	var fullest RehearsedHost
-	for _, h := range r.Hosts {
-		if h.Pinned > fullest.Pinned {
-			fullest = h
-		}
-	}
+	fullest := slices.MaxFunc(r.Hosts, func(a, b RehearsedHost) int { return cmp.Compare(a.Pinned, b.Pinned) })
 	what := "of this machine's memory at most"
 	if len(r.Hosts) > 1 {
 		what = fmt.Sprintf("of this machine's memory; rank %d: %s", fullest.Rank, quantity.Bytes(fullest.Pinned))

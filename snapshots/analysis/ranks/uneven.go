@@ -36,8 +36,9 @@ func (c *comparison) uneven() {
 		Kind: UnevenFinding, Severity: analysis.Warning, Bytes: more, Saving: more, Confidence: analysis.Probable,
 		Evidence: sentence(evidence + also(larger[1:], "hold more too")), Remedy: remedy,
 	}, larger...)
+	found := &c.found[len(c.found)-1]
 	for _, line := range lines {
-		c.found[len(c.found)-1].Lines = append(c.found[len(c.found)-1].Lines, line.of)
+		found.Lines = append(found.Lines, line.of)
 	}
 }
 
